@@ -1,0 +1,20 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is the API group and version of every type in this package.
+var GroupVersion = schema.GroupVersion{Group: "wastenot.dev", Version: "v1alpha1"}
+
+// QuarantineResource is the resource under which quarantines are served.
+var QuarantineResource = GroupVersion.WithResource("quarantines")
+
+// AddToScheme registers the API types with a scheme.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &Quarantine{}, &QuarantineList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}
