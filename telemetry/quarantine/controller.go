@@ -1,0 +1,188 @@
+package quarantine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"wastenot.dev/api/v1alpha1"
+	"wastenot.dev/internal/fleet"
+)
+
+const (
+	second = time.Second
+	// settle is how long changes are gathered before the objects are looked at.
+	settle = 20 * time.Millisecond
+	// resync is how often the objects are looked at without a change.
+	resync = 10 * time.Second
+)
+
+// Source is the fleet as it is kept elsewhere.
+type Source interface {
+	Snapshot() *fleet.Snapshot
+	// Changed returns a channel that is closed at the next change.
+	Changed() <-chan struct{}
+}
+
+// Controller keeps the Quarantine objects in line with the fleet.
+type Controller struct {
+	// Client reads and writes the objects. Reads may come from a cache.
+	Client client.Client
+	Source Source
+	// Objects tells that a quarantine changed; nil is allowed.
+	Objects  <-chan struct{}
+	Recorder events.EventRecorder
+	Clock    clock.WithTicker
+}
+
+// Run keeps reconciling until ctx ends.
+func (c *Controller) Run(ctx context.Context) error {
+	logger := klog.FromContext(ctx).WithName("quarantine")
+	ticker := c.Clock.NewTicker(resync)
+	defer ticker.Stop()
+	for {
+		changed := c.Source.Changed()
+		if err := c.reconcile(klog.NewContext(ctx, logger)); err != nil && ctx.Err() == nil {
+			logger.Error(err, "Reconciling quarantines; trying again")
+			changed = closed
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		case <-c.Objects:
+		case <-ticker.C():
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.Clock.After(settle):
+		}
+	}
+}
+
+// closed is a channel that never makes anybody wait.
+var closed = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// reconcile brings every object in line. One that cannot be written does not keep
+// the others from it.
+func (c *Controller) reconcile(ctx context.Context) error {
+	var list v1alpha1.QuarantineList
+	if err := c.Client.List(ctx, &list); err != nil {
+		return fmt.Errorf("listing quarantines: %w", err)
+	}
+	existing := make(map[string]*v1alpha1.Quarantine, len(list.Items))
+	for i := range list.Items {
+		existing[list.Items[i].Name] = &list.Items[i]
+	}
+	var errs []error
+	snapshot := c.Source.Snapshot()
+	for _, node := range snapshot.Nodes {
+		for i := range node.Devices {
+			if d := &node.Devices[i]; d.UUID != "" {
+				errs = append(errs, c.reconcileDevice(ctx, node.Name, d, existing[objectName(d.UUID)]))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Controller) reconcileDevice(ctx context.Context, node string, d *fleet.Device, q *v1alpha1.Quarantine) error {
+	failed := d.Grade == v1alpha1.GradeFailed
+	switch {
+	case q == nil && failed:
+		return c.create(ctx, node, d)
+	case q == nil || !managed(q) || q.DeletionTimestamp != nil:
+		return nil
+	case failed:
+		return c.update(ctx, node, d, q)
+	case d.Grade == v1alpha1.GradeUnknown:
+		// Nobody knows, which is no recovery.
+		return nil
+	default:
+		return c.end(ctx, d, q)
+	}
+}
+
+func (c *Controller) create(ctx context.Context, node string, d *fleet.Device) error {
+	q := newObject(node, d)
+	status := q.Status
+	err := c.Client.Create(ctx, q)
+	if apierrors.IsAlreadyExists(err) {
+		return nil // The cache is behind; the next pass sees it.
+	}
+	if err != nil {
+		return fmt.Errorf("creating quarantine %s: %w", q.Name, err)
+	}
+	klog.FromContext(ctx).Info("Quarantined a device", "node", node, "device", d.UUID, "reason", q.Spec.Reason, "action", q.Spec.Action)
+	c.event(node, corev1.EventTypeWarning, v1alpha1.EventAcceleratorQuarantined,
+		fmt.Sprintf("device %s (gpu %s) gets no new work: %s, needs %s", d.UUID, d.Index, q.Spec.Reason, q.Spec.Action))
+	q.Status = status
+	if err := c.Client.Status().Update(ctx, q); err != nil {
+		return fmt.Errorf("writing the status of quarantine %s: %w", q.Name, err)
+	}
+	return nil
+}
+
+func (c *Controller) update(ctx context.Context, node string, d *fleet.Device, q *v1alpha1.Quarantine) error {
+	base := q.DeepCopy()
+	q.Spec.Node, q.Spec.Model, q.Spec.Reason, q.Spec.Action = node, d.Model, reasonOf(d), d.Action
+	if !equality.Semantic.DeepEqual(base.Spec, q.Spec) {
+		if err := c.Client.Patch(ctx, q, client.MergeFrom(base)); err != nil {
+			return ignoreGone(fmt.Errorf("patching quarantine %s: %w", q.Name, err))
+		}
+	}
+	base = q.DeepCopy()
+	q.Status = statusOf(d, q.Spec.Release != nil)
+	if equality.Semantic.DeepEqual(base.Status, q.Status) {
+		return nil
+	}
+	if err := c.Client.Status().Patch(ctx, q, client.MergeFrom(base)); err != nil {
+		return ignoreGone(fmt.Errorf("patching the status of quarantine %s: %w", q.Name, err))
+	}
+	return nil
+}
+
+func (c *Controller) end(ctx context.Context, d *fleet.Device, q *v1alpha1.Quarantine) error {
+	if err := c.Client.Delete(ctx, q, client.Preconditions{UID: &q.UID}); err != nil {
+		return ignoreGone(fmt.Errorf("deleting quarantine %s: %w", q.Name, err))
+	}
+	klog.FromContext(ctx).Info("A device recovered", "node", q.Spec.Node, "device", d.UUID, "was", q.Spec.Reason)
+	c.event(q.Spec.Node, corev1.EventTypeNormal, v1alpha1.EventAcceleratorRecovered,
+		fmt.Sprintf("device %s (gpu %s) gets work again: %s stayed away for the probation window", d.UUID, d.Index, q.Spec.Reason))
+	return nil
+}
+
+func (c *Controller) event(node, eventType, reason, note string) {
+	if c.Recorder == nil {
+		return
+	}
+	// Events of a node are looked up by its name as the UID, as kubectl describe does.
+	c.Recorder.Eventf(&corev1.Node{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
+		ObjectMeta: metav1.ObjectMeta{Name: node},
+	}, nil, eventType, reason, "Quarantine", "%s", note)
+}
+
+// ignoreGone drops the error of an object that somebody else removed or replaced:
+// the next pass works from what is there then.
+func ignoreGone(err error) error {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
