@@ -1,0 +1,65 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"wastenot.dev/api/v1alpha1"
+)
+
+// watchPods settles the book with what the kubelets report, and forgets pods that
+// are gone.
+func (f *facts) watchPods(ctx context.Context, informer cache.SharedIndexInformer) error {
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(_, object any) {
+			if pod, ok := object.(*corev1.Pod); ok {
+				f.podUpdated(ctx, pod)
+			}
+		},
+		DeleteFunc: func(object any) {
+			if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = tombstone.Obj
+			}
+			if pod, ok := object.(*corev1.Pod); ok {
+				f.parked.remove(pod.UID)
+				f.book.remove(pod.UID)
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("watching pods: %w", err)
+	}
+	return nil
+}
+
+// podUpdated compares what the pod was given with what it should never get.
+func (f *facts) podUpdated(ctx context.Context, pod *corev1.Pod) {
+	if pod.Spec.NodeName == "" {
+		return
+	}
+	ids := assignedDevices(pod)
+	finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	if len(ids) == 0 && !finished {
+		return
+	}
+	if !f.book.remove(pod.UID) {
+		return
+	}
+	for _, entry := range f.quarantines.Current().OnNode(pod.Spec.NodeName) {
+		for _, id := range ids {
+			if id != entry.UUID || entry.Released {
+				continue
+			}
+			onUnfitDevice.Inc()
+			klog.FromContext(ctx).Info("A pod was given a quarantined device", "pod", klog.KObj(pod), "node", pod.Spec.NodeName, "device", id, "reason", entry.Reason)
+			if f.recorder != nil {
+				f.recorder.Eventf(pod, nil, corev1.EventTypeWarning, v1alpha1.EventAcceleratorDegraded, "Scheduling",
+					"the kubelet gave device %s, which is quarantined (%s, needs %s)", id, entry.Reason, entry.Action)
+			}
+		}
+	}
+}
