@@ -1,0 +1,76 @@
+# The targets with ## are the interface; hack/ does the work.
+.DEFAULT_GOAL := help
+SHELL := /usr/bin/env bash
+MAKEFLAGS += --no-print-directory
+TOOL := go tool -modfile=go.tools.mod
+
+# NAME=PACKAGE of everything that is built into bin/.
+BINARIES := \
+	controlplane=./test/controlplane/server \
+	wastenot-scheduler=./cmd/scheduler \
+	wastenot-telemetry=./cmd/telemetry \
+	demo=./cmd/demo
+
+# Arguments of the demo, as in: make demo ARGS=--once
+ARGS ?=
+# Flags of go test, as in: make test TESTFLAGS='-run Quarantine -v'
+TESTFLAGS ?=
+# How long each fuzz target runs.
+FUZZTIME ?= 30s
+
+##@ Use
+
+.PHONY: help
+help: ## Show this text
+	@awk 'BEGIN {FS = ":.*## "} \
+		/^##@ / {printf "\n%s\n", substr($$0, 5)} \
+		/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build ## Build, then play the demo day; ARGS=--once ends with a table
+	@exec bin/demo $(ARGS)
+
+.PHONY: build
+build: ## Build every binary into bin/, with progress while the caches are cold
+	@for binary in $(BINARIES); do hack/build.sh "$${binary%%=*}" "$${binary#*=}" || exit; done
+
+##@ Check
+
+.PHONY: test
+test: build ## Unit tests with -race, then integration tests on a real control plane
+	@hack/test.sh all $(TESTFLAGS)
+
+.PHONY: test-unit
+test-unit: ## Only the unit tests
+	@hack/test.sh unit $(TESTFLAGS)
+
+.PHONY: test-integration
+test-integration: build ## Only the integration tests
+	@hack/test.sh integration $(TESTFLAGS)
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME
+	@hack/fuzz.sh $(FUZZTIME)
+
+.PHONY: bench
+bench: ## Run the benchmarks and compare them with the saved ones (BENCH, COUNT, PACKAGES)
+	@hack/bench.sh
+
+.PHONY: lint
+lint: ## Run the linters
+	@$(TOOL) buf lint
+	@$(TOOL) golangci-lint run --allow-parallel-runners ./...
+
+.PHONY: verify
+verify: ## Check that all derived files are up to date and the code is clean; changes nothing
+	@hack/verify.sh
+
+##@ Maintain
+
+.PHONY: update
+update: ## Bring all derived files up to date: go.mod, generated code, CRDs, format
+	@hack/update.sh
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf bin
