@@ -11,31 +11,28 @@ import "strings"
 // ("0000:00:04.0"), the kernel log ("PCI:0000:9b:00") and lspci ("06:00.0") use.
 // Anything else gives the empty string, which is no id at all.
 func NormalizePCI(id string) string {
-	rest := strings.ToLower(strings.TrimSpace(id))
-	rest = strings.TrimPrefix(rest, "pci:")
+	rest := strings.TrimPrefix(strings.ToLower(strings.TrimSpace(id)), "pci:")
 	rest, function, hasFunction := strings.Cut(rest, ".")
-	if hasFunction && (len(function) != 1 || !isHex(function)) {
+	if hasFunction && !isHex(function, 1, 1) {
 		return ""
 	}
-	domain := "0"
-	if strings.Count(rest, ":") == 2 {
-		domain, rest, _ = strings.Cut(rest, ":")
+	parts := strings.Split(rest, ":")
+	if len(parts) == 2 {
+		parts = []string{"0", parts[0], parts[1]}
 	}
-	bus, device, found := strings.Cut(rest, ":")
-	if !found || len(bus) != 2 || len(device) != 2 || domain == "" || len(domain) > 8 {
+	if len(parts) != 3 || !isHex(parts[0], 1, 8) || !isHex(parts[1], 2, 2) || !isHex(parts[2], 2, 2) {
 		return ""
 	}
-	if !isHex(domain) || !isHex(bus) || !isHex(device) {
-		return ""
-	}
-	return strings.Repeat("0", 8-len(domain)) + domain + ":" + bus + ":" + device
+	return strings.Repeat("0", 8-len(parts[0])) + strings.Join(parts, ":")
 }
 
-func isHex(text string) bool {
+// isHex tells whether text is a lower-case hexadecimal number of shortest to
+// longest digits.
+func isHex(text string, shortest, longest int) bool {
 	for _, digit := range []byte(text) {
 		if (digit < '0' || digit > '9') && (digit < 'a' || digit > 'f') {
 			return false
 		}
 	}
-	return true
+	return len(text) >= shortest && len(text) <= longest
 }
