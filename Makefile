@@ -11,6 +11,9 @@ BINARIES := \
 	wastenot-telemetry=./cmd/telemetry \
 	demo=./cmd/demo
 
+# The demo and the tests start the control plane that `build` made.
+export WASTENOT_CONTROLPLANE_BIN := $(CURDIR)/bin/controlplane
+
 # Arguments of the demo, as in: make demo ARGS=--once
 ARGS ?=
 # Flags of go test, as in: make test TESTFLAGS='-run Quarantine -v'

@@ -11,6 +11,8 @@ if [[ $# -ne 2 ]]; then
   exit 2
 fi
 name=$1 package=$2
+# Static, so that the binaries run in an image that holds nothing else.
+export CGO_ENABLED=0
 every=${PROGRESS_SECONDS:-10}
 
 work=$(mktemp -d)

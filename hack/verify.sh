@@ -6,6 +6,7 @@
 # Usage: hack/verify.sh
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
+export CGO_ENABLED=0 # as the binaries are built, so that their compiled packages serve
 
 tool() { go tool -modfile=go.tools.mod "$@"; }
 

@@ -1,0 +1,208 @@
+package manifests
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	schedulerconfigv1 "k8s.io/kube-scheduler/config/v1"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"wastenot.dev/api/v1alpha1"
+	"wastenot.dev/scheduler"
+	"wastenot.dev/telemetry/health"
+)
+
+const root = "../../manifests"
+
+// decoder decodes every kind that the manifests use, and refuses unknown fields.
+func decoder(t *testing.T) runtime.Decoder {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), schedulerconfigv1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
+}
+
+// documents are the YAML documents of the files below manifests/, without
+// kustomizations, by "file#number".
+func documents(t *testing.T) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" || entry.Name() == "kustomization.yaml" {
+			return err
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		reader := yaml.NewYAMLReader(bufio.NewReader(file))
+		for number := 1; ; number++ {
+			text, err := reader.Read()
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			out[fmt.Sprintf("%s#%d", path, number)] = text
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func decodeAll(t *testing.T) map[string]runtime.Object {
+	t.Helper()
+	objects := map[string]runtime.Object{}
+	d := decoder(t)
+	for name, text := range documents(t) {
+		object, _, err := d.Decode(text, nil, nil)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		objects[name] = object
+	}
+	return objects
+}
+
+func TestEveryManifestDecodesStrictly(t *testing.T) {
+	if got := len(decodeAll(t)); got < 15 {
+		t.Errorf("decoded %d objects; are the manifests still where the test looks?", got)
+	}
+}
+
+// TestDecoderIsStrict shows that the test above can fail.
+func TestDecoderIsStrict(t *testing.T) {
+	_, _, err := decoder(t).Decode([]byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: x\nspecc: {}\n"), nil, nil)
+	if err == nil || !strings.Contains(err.Error(), "specc") {
+		t.Errorf("got %v, want an error that names the unknown field", err)
+	}
+}
+
+func TestKustomizationsNameEveryFile(t *testing.T) {
+	base := filepath.Join(root, "base")
+	text, err := os.ReadFile(filepath.Join(base, "kustomization.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kustomization struct {
+		Resources []string `json:"resources"`
+	}
+	if err := sigsyaml.Unmarshal(text, &kustomization); err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	err = filepath.WalkDir(base, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && entry.Name() != "kustomization.yaml" {
+			relative, err := filepath.Rel(base, path)
+			files = append(files, relative)
+			return err
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(files)
+	slices.Sort(kustomization.Resources)
+	if !slices.Equal(files, kustomization.Resources) {
+		t.Errorf("manifests/base holds %v, its kustomization names %v", files, kustomization.Resources)
+	}
+}
+
+func TestHealthPolicyIsValid(t *testing.T) {
+	for name, object := range decodeAll(t) {
+		config, ok := object.(*corev1.ConfigMap)
+		if !ok || config.Name != v1alpha1.PolicyConfigMap {
+			continue
+		}
+		if _, err := health.ParsePolicy([]byte(config.Data["health.yaml"])); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		return
+	}
+	t.Errorf("no ConfigMap %s", v1alpha1.PolicyConfigMap)
+}
+
+// TestSchedulerConfigurations decodes both, with the plugin's args, and checks that
+// what they name is mounted.
+func TestSchedulerConfigurations(t *testing.T) {
+	var config *corev1.ConfigMap
+	var mounts []corev1.VolumeMount
+	for _, object := range decodeAll(t) {
+		switch object := object.(type) {
+		case *corev1.ConfigMap:
+			if object.Name == "wastenot-scheduler" {
+				config = object
+			}
+		case *appsv1.Deployment:
+			if object.Name == "wastenot-scheduler" {
+				mounts = object.Spec.Template.Spec.Containers[0].VolumeMounts
+			}
+		}
+	}
+	if config == nil || len(mounts) == 0 {
+		t.Fatal("no ConfigMap or no Deployment wastenot-scheduler")
+	}
+	for file, wantProfiles := range map[string][]string{
+		"secondary.yaml":       {v1alpha1.SchedulerName},
+		"replace-default.yaml": {v1alpha1.SchedulerName, corev1.DefaultSchedulerName},
+	} {
+		t.Run(file, func(t *testing.T) {
+			object, _, err := decoder(t).Decode([]byte(config.Data[file]), nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			decoded, ok := object.(*schedulerconfigv1.KubeSchedulerConfiguration)
+			if !ok {
+				t.Fatalf("decoded a %T", object)
+			}
+			var profiles []string
+			for _, profile := range decoded.Profiles {
+				profiles = append(profiles, *profile.SchedulerName)
+				checkPluginConfig(t, profile.PluginConfig, mounts)
+			}
+			if !slices.Equal(profiles, wantProfiles) {
+				t.Errorf("profiles %v, want %v", profiles, wantProfiles)
+			}
+		})
+	}
+}
+
+func checkPluginConfig(t *testing.T, config []schedulerconfigv1.PluginConfig, mounts []corev1.VolumeMount) {
+	t.Helper()
+	if len(config) != 1 || config[0].Name != scheduler.Name {
+		t.Fatalf("want the args of %s alone, got %v", scheduler.Name, config)
+	}
+	var args v1alpha1.AcceleratorsArgs
+	if err := sigsyaml.UnmarshalStrict(config[0].Args.Raw, &args); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{args.Telemetry.CAFile, args.Telemetry.TokenFile} {
+		mounted := slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return filepath.Dir(path) == m.MountPath })
+		if !mounted {
+			t.Errorf("%s is not below a mount of the Deployment", path)
+		}
+	}
+}
