@@ -32,7 +32,7 @@ func play(ctx context.Context, once bool) (passed bool, err error) {
 	tell := &teller{out: os.Stdout, began: time.Now()}
 	tell.say("starting etcd, kube-apiserver, controllers, 24 nodes with 192 GPUs and their exporters, telemetry, the scheduler")
 	r, err := rig.Start(ctx, rig.Options{
-		Nodes: fleet(), ScrapeInterval: scrapeInterval, Probation: probation, Policy: policy, Progress: tell, Seed: uint64(time.Now().UnixNano()), //nolint:gosec // a seed
+		Nodes: fleet(), ScrapeInterval: scrapeInterval, Probation: probation, Policy: policy, Progress: tell, Seed: uint64(time.Now().UnixNano()),
 	})
 	if err != nil {
 		return false, err

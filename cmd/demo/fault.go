@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,24 +50,14 @@ func (d *day) fault(ctx context.Context) error {
 }
 
 // countFaulty counts the pods that hold the faulty device, by when they were bound,
-// and runs the same arrivals under stock to show that the device could be had.
+// and sends pods there under stock to show that the device could be had.
 func (d *day) countFaulty(ctx context.Context, uuid string, quarantined int64) error {
-	before, after, arrived := 0, 0, 0
-	for _, p := range d.rig.Watch.Pods() {
-		if p.Namespace != "train" || p.Node == "" {
-			continue
-		}
-		got := holds(p, uuid)
-		switch {
-		case p.BoundRevision <= quarantined && got:
-			before++
-		case p.BoundRevision > quarantined:
-			arrived++
-			if got {
-				after++
-			}
-		}
+	bound := func(late, got bool) int {
+		return d.rig.Count(func(p rig.Pod) bool {
+			return p.Namespace == "train" && p.Node != "" && p.BoundRevision > quarantined == late && (!got || holds(p, uuid))
+		})
 	}
+	before, after, arrived := bound(false, true), bound(true, true), bound(true, false)
 	unused := gpusPerNode - 1
 	for id := range d.rig.Nodes.Holders(faultyNode) {
 		if id != uuid {
@@ -76,13 +67,8 @@ func (d *day) countFaulty(ctx context.Context, uuid string, quarantined int64) e
 	if err := d.create(ctx, rig.Workload{Namespace: "stock", Name: "job", Resource: rig.ResourceGPU, Scheduler: rig.StockScheduler, Node: faultyNode}, unused+1); err != nil {
 		return err
 	}
-	stock := 0
-	for _, p := range d.pods("stock", "job") {
-		if holds(p, uuid) {
-			stock++
-		}
-	}
-	d.say("none of them got GPU %d; stock kube-scheduler gave it to %d of %d pods sent to the node", faultyGPU, stock, unused+1)
+	stock := d.rig.Count(func(p rig.Pod) bool { return p.Namespace == "stock" && holds(p, uuid) })
+	d.say("%d of %d pods bound since got GPU %d; stock kube-scheduler gave it to %d of %d pods sent to the node", after, arrived, faultyGPU, stock, unused+1)
 	if err := d.rig.Delete(ctx, "stock"); err != nil {
 		return err
 	}
@@ -93,10 +79,8 @@ func (d *day) countFaulty(ctx context.Context, uuid string, quarantined int64) e
 
 func holds(p rig.Pod, uuid string) bool {
 	for _, ids := range p.Devices {
-		for _, id := range ids {
-			if strings.HasPrefix(id, uuid) {
-				return true
-			}
+		if slices.ContainsFunc(ids, func(id string) bool { return strings.HasPrefix(id, uuid) }) {
+			return true
 		}
 	}
 	return false

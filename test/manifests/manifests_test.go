@@ -2,6 +2,7 @@ package manifests
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -48,12 +49,11 @@ func documents(t *testing.T) map[string][]byte {
 		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" || entry.Name() == "kustomization.yaml" {
 			return err
 		}
-		file, err := os.Open(path)
+		text, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		defer file.Close()
-		reader := yaml.NewYAMLReader(bufio.NewReader(file))
+		reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
 		for number := 1; ; number++ {
 			text, err := reader.Read()
 			if errors.Is(err, io.EOF) {
