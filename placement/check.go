@@ -5,6 +5,7 @@ import (
 
 	"wastenot.dev/internal/accelerator"
 	"wastenot.dev/internal/fleet"
+	"wastenot.dev/internal/quarantine"
 )
 
 // Unfit is one device that must not get the request, and why.
@@ -59,15 +60,18 @@ func (v *View) listUnfit(want accelerator.Request) []Unfit {
 		}
 	}
 	for i := range v.Quarantined {
-		q := &v.Quarantined[i]
-		// Telemetry may not know the device, because it is down or the device has
-		// vanished. The quarantine stands, whatever the resource.
-		unknown := v.Node.Device(q.UUID) == nil
-		if unknown && !q.Released && isNeuron(q.UUID, "") == (want.Kind == accelerator.KindNeuron) {
+		if q := &v.Quarantined[i]; !q.Released && v.absent(q, want) {
 			unfit = append(unfit, Unfit{UUID: q.UUID, Reason: q.Reason, Detail: q.Detail, Action: string(q.Action)})
 		}
 	}
 	return unfit
+}
+
+// absent tells whether the quarantined device is one that telemetry does not know,
+// because it is down or the device has vanished. Which resources the device serves is
+// not known then, so it counts for all of its kind.
+func (v *View) absent(q *quarantine.Entry, want accelerator.Request) bool {
+	return v.Node.Device(q.UUID) == nil && isNeuron(q.UUID, "") == (want.Kind == accelerator.KindNeuron)
 }
 
 func (v *View) explain(d *fleet.Device) Unfit {
@@ -91,37 +95,50 @@ func (v *View) explain(d *fleet.Device) Unfit {
 // plugin is expected to have taken out, and every unfit device is among those. Any
 // mismatch, also one to the other side, leaves the node closed.
 func (v *View) reachable(want accelerator.Request) bool {
-	if v.Node == nil {
-		return true
-	}
 	for i := range v.Quarantined {
-		if q := &v.Quarantined[i]; !q.Released && v.Node.Device(q.UUID) == nil {
+		// Also one that was given back spoils the count when the vendor takes it out.
+		if q := &v.Quarantined[i]; (!q.Released || q.VendorExcludes) && v.absent(q, want) {
 			return true
 		}
 	}
-	var excluded, units, serving int64
-	for i := range v.Node.Devices {
-		if v.serves(&v.Node.Devices[i], want) {
-			serving++
-		}
-	}
+	excluded, known := v.excludedUnits(want)
+	return !known || v.Capacity-v.Allocatable != excluded
+}
+
+// excludedUnits returns how many units of the request's resource the vendor's device
+// plugin is expected to have taken out; false when that is not known, or when an unfit
+// device is not among them.
+func (v *View) excludedUnits(want accelerator.Request) (int64, bool) {
+	var excluded int64
+	serving := v.countServing(want)
 	for i := range v.Node.Devices {
 		d := &v.Node.Devices[i]
 		if !v.serves(d, want) {
 			continue
 		}
-		out := v.vendorExcludes(d)
-		if v.unfit(d) && !out {
-			return true
-		}
-		if out {
-			if units = v.unitsOf(d, want, serving); units == 0 {
-				return true
+		if !v.vendorExcludes(d) {
+			if v.unfit(d) {
+				return 0, false
 			}
-			excluded += units
+			continue
+		}
+		units := v.unitsOf(d, want, serving)
+		if units == 0 {
+			return 0, false
+		}
+		excluded += units
+	}
+	return excluded, true
+}
+
+func (v *View) countServing(want accelerator.Request) int64 {
+	var serving int64
+	for i := range v.Node.Devices {
+		if v.serves(&v.Node.Devices[i], want) {
+			serving++
 		}
 	}
-	return v.Capacity-v.Allocatable != excluded
+	return serving
 }
 
 func (v *View) vendorExcludes(d *fleet.Device) bool {
@@ -133,7 +150,8 @@ func (v *View) vendorExcludes(d *fleet.Device) bool {
 }
 
 // unitsOf is how many units of the request's resource the device gives, 0 when
-// that is not known.
+// that is not known. Devices that are not split up by profile give equally many, so
+// this takes that telemetry knows all of them.
 func (v *View) unitsOf(d *fleet.Device, want accelerator.Request, serving int64) int64 {
 	if want.Kind == accelerator.KindMIG {
 		return profileCount(d, want.Profile)

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"net"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,6 +45,9 @@ func validateArgs(args v1alpha1.AcceleratorsArgs) field.ErrorList {
 	}
 	if args.Telemetry.Address == "" {
 		return errs
+	}
+	if _, _, err := net.SplitHostPort(args.Telemetry.Address); err != nil {
+		errs = append(errs, field.Invalid(telemetry.Child("address"), args.Telemetry.Address, "must be host:port"))
 	}
 	if args.Telemetry.CAFile == "" {
 		errs = append(errs, field.Required(telemetry.Child("caFile"), "telemetry is spoken to over TLS only"))

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,12 +37,19 @@ type facts struct {
 	// verdicts grows whenever a grade changes anywhere: what was decided before may
 	// not be reused after.
 	verdicts atomic.Uint64
-	parked   *parked
-	book     *book
+	// lifts grows whenever a node may have opened to a pod that was turned away.
+	lifts  atomic.Uint64
+	parked *parked
+	book   *book
+	// activate and gone are the scheduling queue and the pods as the API server has
+	// them; nil where there are none.
 	activate func(klog.Logger, map[string]*corev1.Pod)
+	gone     func(*corev1.Pod) bool
 	recorder events.EventRecorderLogger
 
-	run []func(context.Context)
+	run     []func(context.Context)
+	stop    context.CancelFunc
+	running sync.WaitGroup
 }
 
 // newFacts wires the sources; watch is nil when no telemetry is configured. Nothing
@@ -62,12 +70,18 @@ func newFacts(watch *fleet.Client, quarantines *quarantine.Informer, staleAfter 
 	return f
 }
 
-// start runs what keeps the facts current until ctx ends. kube-scheduler owns the
-// plugin's life and has no hook to wait for it, so the process's end is the end.
+// start runs what keeps the facts current until ctx ends or close is called.
 func (f *facts) start(ctx context.Context) {
+	ctx, f.stop = context.WithCancel(ctx)
 	for _, run := range f.run {
-		go run(ctx)
+		f.running.Go(func() { run(ctx) })
 	}
+}
+
+// close ends what start began and waits for it.
+func (f *facts) close() {
+	f.stop()
+	f.running.Wait()
 }
 
 // stale tells whether telemetry has been silent for too long to be believed.
@@ -76,22 +90,20 @@ func (f *facts) stale() bool {
 	return !heard || silence > f.staleAfter
 }
 
-// fleetChanged wakes parked pods when a device stopped being Failed.
+// fleetChanged wakes parked pods when a node that may have turned them away is not
+// what it was.
 func (f *facts) fleetChanged(change fleet.Change) {
-	better, different := false, false
+	opened, different := false, false
 	for _, name := range change.Nodes {
 		old, current := change.Old.Node(name), change.New.Node(name)
-		if sameGrades(old, current) {
-			continue
-		}
-		different = true
-		better = better || recovered(old, current)
+		different = different || nodesDiffer(old, current, sameVerdict)
+		opened = opened || (f.mayHaveTurnedAway(name, old) && nodesDiffer(old, current, sameForFilter))
 	}
 	if different {
 		f.verdicts.Add(1)
 	}
-	if better {
-		f.wakeParked("a device recovered")
+	if opened {
+		f.wakeParked("a device recovered or changed")
 	}
 }
 
@@ -104,8 +116,29 @@ func (f *facts) quarantinesChanged(old, current *quarantine.Set) {
 	}
 }
 
+// park keeps a pod that was turned away for a retry; lifts is the count that went
+// with the facts behind the refusal. What was lifted since then has woken the others
+// already, so the pod is woken alone; the queue remembers that for a pod whose cycle
+// is not over. A pod that is gone would never be taken out again.
+func (f *facts) park(pod *corev1.Pod, lifts uint64) {
+	f.parked.add(pod)
+	if f.gone != nil && f.gone(pod) {
+		f.parked.remove(pod.UID)
+		return
+	}
+	if f.lifts.Load() != lifts {
+		f.wake("something was lifted during the cycle", map[string]*corev1.Pod{string(pod.UID): pod})
+	}
+}
+
+// wakeParked counts the lift before it looks who is parked: park does it the other
+// way round, so that between them no pod is missed.
 func (f *facts) wakeParked(why string) {
-	pods := f.parked.all()
+	f.lifts.Add(1)
+	f.wake(why, f.parked.all())
+}
+
+func (f *facts) wake(why string, pods map[string]*corev1.Pod) {
 	if len(pods) == 0 || f.activate == nil {
 		return
 	}
@@ -114,38 +147,9 @@ func (f *facts) wakeParked(why string) {
 	f.activate(logger, pods)
 }
 
-func sameGrades(old, current *fleet.Node) bool {
-	if (old == nil) != (current == nil) {
-		return false
-	}
-	if old == nil {
-		return true
-	}
-	if len(old.Devices) != len(current.Devices) {
-		return false
-	}
-	for i := range current.Devices {
-		before := old.Device(current.Devices[i].UUID)
-		if before == nil || before.Grade != current.Devices[i].Grade || before.VendorExcludes != current.Devices[i].VendorExcludes {
-			return false
-		}
-	}
-	return true
-}
-
-// recovered tells whether the change may open the node to a pod that it refused.
-func recovered(old, current *fleet.Node) bool {
-	if old == nil {
-		return false
-	}
-	for i := range old.Devices {
-		before := &old.Devices[i]
-		after := current.Device(before.UUID)
-		if after == nil || before.Grade.Severity() > after.Grade.Severity() || before.VendorExcludes != after.VendorExcludes {
-			return true
-		}
-	}
-	return false
+// mayHaveTurnedAway tells whether the filter could have refused the node.
+func (f *facts) mayHaveTurnedAway(name string, node *fleet.Node) bool {
+	return (node != nil && node.Failed > 0) || len(f.quarantines.Current().OnNode(name)) > 0
 }
 
 // noTelemetry stands in where none is configured: nothing is known.

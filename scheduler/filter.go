@@ -22,8 +22,9 @@ func (p *Plugin) PreFilter(_ context.Context, cycle fwk.CycleState, pod *corev1.
 	if len(requests) == 0 {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
+	lifts := p.facts.lifts.Load()
 	if !p.facts.quarantines.Synced() {
-		p.facts.parked.add(pod)
+		p.facts.park(pod, lifts)
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, notReady)
 	}
 	for _, want := range requests {
@@ -74,7 +75,7 @@ func (p *Plugin) Filter(_ context.Context, cycle fwk.CycleState, pod *corev1.Pod
 		return nil
 	}
 	if s.parked.CompareAndSwap(false, true) {
-		p.facts.parked.add(pod)
+		p.facts.park(pod, s.lifts)
 	}
 	rejections.Inc()
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, turnedAway(nodeInfo.Node().Name, unfit))

@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 )
 
 // parked holds the pods that this plugin turned away and that still wait, so that
@@ -29,14 +28,15 @@ func (p *parked) remove(uid types.UID) {
 	delete(p.pods, uid)
 }
 
-// all returns the parked pods keyed as the scheduling queue wants them. They stay
-// parked until they are placed or gone: a retry may be turned away again.
+// all returns the parked pods. They stay parked until they are placed or gone: a
+// retry may be turned away again. The keys are UIDs, for a pod and its successor of
+// the same name may both be here for a moment; the scheduling queue reads no keys.
 func (p *parked) all() map[string]*corev1.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := make(map[string]*corev1.Pod, len(p.pods))
-	for _, pod := range p.pods {
-		out[klog.KObj(pod).String()] = pod
+	for uid, pod := range p.pods {
+		out[string(uid)] = pod
 	}
 	return out
 }

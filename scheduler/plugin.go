@@ -3,12 +3,16 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"io"
 
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
+	"wastenot.dev/api/v1alpha1"
 	"wastenot.dev/internal/fleet"
 	"wastenot.dev/internal/quarantine"
 )
@@ -20,6 +24,8 @@ const Name = "Accelerators"
 type Plugin struct {
 	facts *facts
 	nodes nodeReader
+	// waiting tells whether a Permit plugin holds the pod back.
+	waiting func(*corev1.Pod) bool
 }
 
 var (
@@ -31,34 +37,52 @@ var (
 	_ fwk.PreBindPlugin     = &Plugin{}
 	_ fwk.SignPlugin        = &Plugin{}
 	_ fwk.EnqueueExtensions = &Plugin{}
+	_ io.Closer             = &Plugin{}
 )
 
 // Name returns the plugin's name.
 func (*Plugin) Name() string { return Name }
 
+// Close ends what keeps the facts current and waits for it. kube-scheduler closes the
+// plugins of all profiles when it ends.
+func (p *Plugin) Close() error {
+	p.facts.close()
+	return nil
+}
+
 // Factory makes the plugin for each profile that enables it. The profiles of one
 // process share one view of the fleet, so they must be given equal args.
 type Factory struct {
 	shared *facts
-	args   string
+	args   v1alpha1.AcceleratorsArgs
 }
 
 // New builds the plugin; it has the signature that kube-scheduler expects. It starts
-// what keeps the facts current; that ends with ctx.
+// what keeps the facts current; that ends with ctx or with Close.
 func (f *Factory) New(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 	args, err := decodeArgs(object)
 	if err != nil {
 		return nil, err
 	}
-	fingerprint := fmt.Sprintf("%+v %s", args.Telemetry, args.Telemetry.StaleAfter.Duration)
-	if f.shared != nil && f.args != fingerprint {
+	if f.shared != nil && !apiequality.Semantic.DeepEqual(f.args, args) {
 		return nil, fmt.Errorf("plugin %s is configured differently in two profiles: give both the same args", Name)
 	}
-	nodes := listerNodes{handle.SharedInformerFactory().Core().V1().Nodes().Lister()}
-	if f.shared != nil {
-		return &Plugin{facts: f.shared, nodes: nodes}, nil
+	if f.shared == nil {
+		shared, err := newShared(ctx, args, handle)
+		if err != nil {
+			return nil, err
+		}
+		f.shared, f.args = shared, args
 	}
+	return &Plugin{
+		facts:   f.shared,
+		nodes:   listerNodes{handle.SharedInformerFactory().Core().V1().Nodes().Lister()},
+		waiting: func(pod *corev1.Pod) bool { return handle.GetWaitingPod(pod.UID) != nil },
+	}, nil
+}
 
+// newShared makes the facts that all profiles share, and starts them.
+func newShared(ctx context.Context, args v1alpha1.AcceleratorsArgs, handle fwk.Handle) (*facts, error) {
 	client, err := dynamic.NewForConfig(handle.KubeConfig())
 	if err != nil {
 		return nil, fmt.Errorf("building a client for quarantines: %w", err)
@@ -70,11 +94,12 @@ func (f *Factory) New(ctx context.Context, object runtime.Object, handle fwk.Han
 	facts := newFacts(watch, quarantine.NewInformer(client), args.Telemetry.StaleAfter.Duration, clock.RealClock{})
 	facts.activate = handle.Activate
 	facts.recorder = handle.EventRecorder()
-	if err := facts.watchPods(ctx, handle.SharedInformerFactory().Core().V1().Pods().Informer()); err != nil {
+	pods := handle.SharedInformerFactory().Core().V1().Pods()
+	facts.gone = goneFrom(pods.Lister())
+	if err := facts.watchPods(ctx, pods.Informer()); err != nil {
 		return nil, err
 	}
 	registerMetrics(facts)
 	facts.start(ctx)
-	f.shared, f.args = facts, fingerprint
-	return &Plugin{facts: facts, nodes: nodes}, nil
+	return facts, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -36,11 +37,22 @@ func (f *facts) watchPods(ctx context.Context, informer cache.SharedIndexInforme
 	return nil
 }
 
+// goneFrom returns a function that tells whether the API server no longer has the
+// pod, as far as the lister knows; a namesake does not count. The lister forgets a pod
+// before handlers hear of it.
+func goneFrom(pods corelisters.PodLister) func(*corev1.Pod) bool {
+	return func(pod *corev1.Pod) bool {
+		current, err := pods.Pods(pod.Namespace).Get(pod.Name)
+		return err != nil || current.UID != pod.UID
+	}
+}
+
 // podUpdated compares what the pod was given with what it should never get.
 func (f *facts) podUpdated(ctx context.Context, pod *corev1.Pod) {
 	if pod.Spec.NodeName == "" {
 		return
 	}
+	f.parked.remove(pod.UID) // Also when another scheduler placed it.
 	ids := assignedDevices(pod)
 	finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	if len(ids) == 0 && !finished {

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -22,8 +23,8 @@ type listerNodes struct{ corelisters.NodeLister }
 
 func (l listerNodes) node(name string) (*corev1.Node, error) { return l.Get(name) }
 
-// Reserve judges the chosen node again by what is known now, since a batch may reuse
-// an older answer, and enters the pod in the book.
+// Reserve judges the chosen node again by what is known now, for the cycle may have
+// been long, and enters the pod in the book.
 func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *corev1.Pod, nodeName string) *fwk.Status {
 	s, err := readState(cycle)
 	if err != nil {
@@ -43,15 +44,25 @@ func (p *Plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod,
 	p.facts.book.remove(pod.UID)
 }
 
-// PreBindPreFlight skips pods without accelerators.
-func (p *Plugin) PreBindPreFlight(_ context.Context, cycle fwk.CycleState, _ *corev1.Pod, _ string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
-	if _, err := readState(cycle); err != nil {
+// PreBindPreFlight skips pods that are bound right after Reserve: the scheduler
+// writes to the API server, once more for each pod, that it expects to bind it when
+// any plugin has something to do before.
+func (p *Plugin) PreBindPreFlight(_ context.Context, cycle fwk.CycleState, pod *corev1.Pod, _ string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
+	if _, err := readState(cycle); err != nil || !p.mayWait(pod) {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	return &fwk.PreBindPreFlightResult{AllowParallel: true}, nil
 }
 
+// mayWait tells whether time may pass between Reserve and the binding: until a Permit
+// plugin lets the pod go, or until its volumes or claims are ready.
+func (p *Plugin) mayWait(pod *corev1.Pod) bool {
+	return p.waiting(pod) || len(pod.Spec.ResourceClaims) > 0 ||
+		slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
+}
+
 // PreBind judges the node a last time: the pod may have waited for volumes or a gang.
+// It allows to be run beside others: it reads only.
 func (p *Plugin) PreBind(_ context.Context, cycle fwk.CycleState, pod *corev1.Pod, nodeName string) *fwk.Status {
 	s, err := readState(cycle)
 	if err != nil {
@@ -65,11 +76,12 @@ func (p *Plugin) recheck(pod *corev1.Pod, s *state, nodeName string) *fwk.Status
 	if err != nil {
 		return fwk.AsStatus(fmt.Errorf("reading node %s: %w", nodeName, err))
 	}
-	unfit := p.facts.newState(s.requests).check(node)
+	now := p.facts.newState(s.requests)
+	unfit := now.check(node)
 	if len(unfit) == 0 {
 		return nil
 	}
-	p.facts.parked.add(pod)
+	p.facts.park(pod, now.lifts)
 	rejections.Inc()
 	return fwk.NewStatus(fwk.Unschedulable, turnedAway(nodeName, unfit))
 }

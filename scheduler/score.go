@@ -29,7 +29,7 @@ func (p *Plugin) Score(_ context.Context, cycle fwk.CycleState, _ *corev1.Pod, n
 		return 0, fwk.AsStatus(err)
 	}
 	requested := nodeInfo.GetRequested().GetScalarResources()
-	score := int64(fwk.MaxNodeScore)
+	score := fwk.MaxScore
 	for _, want := range s.requests {
 		view := s.view(nodeInfo.Node(), want, requested[want.Resource])
 		score = min(score, placement.Score(&view, want))

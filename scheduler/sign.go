@@ -17,7 +17,9 @@ type signature struct {
 }
 
 // SignPod lets equal pods be scheduled in one batch for as long as no verdict
-// changes. Refusing would turn batching off for every accelerator pod.
+// changes. Refusing would turn batching off for every accelerator pod. The queue signs
+// a pod when it enters, so a batch, which lasts half a second at most, may use scores
+// from before a change; Filter still judges each node by what is known in the cycle.
 func (p *Plugin) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	requests := accelerator.RequestOf(pod)
 	if len(requests) == 0 {

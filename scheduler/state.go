@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -23,6 +24,8 @@ type state struct {
 	fleet       *fleet.Snapshot
 	quarantines *quarantine.Set
 	stale       bool
+	// lifts is how often something had been lifted when the facts were read.
+	lifts uint64
 	// parked tells that the pod was turned away once in this cycle.
 	parked atomic.Bool
 }
@@ -30,32 +33,41 @@ type state struct {
 // Clone returns the state itself: nothing in it depends on the pods of a node.
 func (s *state) Clone() fwk.StateData { return s }
 
+// errNoState is made once: every pod without accelerators meets it.
+var errNoState = errors.New("reading the cycle state of plugin " + Name + ": PreFilter has left none")
+
 func readState(cycle fwk.CycleState) (*state, error) {
 	data, err := cycle.Read(stateKey)
 	if err != nil {
-		return nil, errors.New("reading the cycle state of plugin " + Name + ": PreFilter did not run")
+		return nil, errNoState
 	}
 	s, ok := data.(*state)
 	if !ok {
-		return nil, errors.New("reading the cycle state of plugin " + Name + ": it is of another type")
+		return nil, errNoState
 	}
 	return s, nil
 }
 
-// newState captures the facts for a cycle.
+// newState captures the facts for a cycle. The count of lifts comes first, so that
+// park sees every lift that these facts may lack.
 func (f *facts) newState(requests []accelerator.Request) *state {
-	return &state{requests: requests, fleet: f.fleet.Snapshot(), quarantines: f.quarantines.Current(), stale: f.stale()}
+	lifts := f.lifts.Load()
+	return &state{
+		requests: requests, lifts: lifts,
+		fleet: f.fleet.Snapshot(), quarantines: f.quarantines.Current(), stale: f.stale(),
+	}
 }
 
 // view is the node as placement judges it; requested is what pods already hold.
 func (s *state) view(node *corev1.Node, want accelerator.Request, requested int64) placement.View {
+	known := s.fleet.Node(node.Name)
 	return placement.View{
-		Node:        s.fleet.Node(node.Name),
+		Node:        known,
 		Quarantined: s.quarantines.OnNode(node.Name),
 		Capacity:    units(node.Status.Capacity, want.Resource),
 		Allocatable: units(node.Status.Allocatable, want.Resource),
 		Requested:   requested,
-		MixedMIG:    offersMIG(node.Status.Allocatable),
+		MixedMIG:    partitioned(known) && offersMIG(node.Status.Allocatable),
 		Stale:       s.stale,
 	}
 }
@@ -70,7 +82,11 @@ func (s *state) check(node *corev1.Node) []placement.Unfit {
 	var unfit []placement.Unfit
 	for _, want := range s.requests {
 		view := s.view(node, want, 0)
-		unfit = append(unfit, placement.Check(&view, want)...)
+		for _, u := range placement.Check(&view, want) {
+			if !slices.Contains(unfit, u) {
+				unfit = append(unfit, u)
+			}
+		}
 	}
 	return unfit
 }
@@ -78,6 +94,20 @@ func (s *state) check(node *corev1.Node) []placement.Unfit {
 func units(list corev1.ResourceList, name corev1.ResourceName) int64 {
 	quantity := list[name]
 	return quantity.Value()
+}
+
+// partitioned tells whether any device is split up; most nodes have none, which spares
+// them a look through their resources.
+func partitioned(node *fleet.Node) bool {
+	if node == nil {
+		return false
+	}
+	for i := range node.Devices {
+		if node.Devices[i].MIG {
+			return true
+		}
+	}
+	return false
 }
 
 // offersMIG tells whether the node offers MIG profiles as resources of their own. A

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	apiversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -21,14 +23,14 @@ const oldestServer = 34
 
 const emulatedVersionFlag = "emulated-version"
 
-// emulateServer makes the scheduler behave like the API server's minor version. A
-// newer scheduler lists APIs that an older server does not serve, waits for them, and
-// schedules nothing. An explicit --emulated-version wins.
-func emulateServer(command *cobra.Command) {
+// emulateServer makes the scheduler behave like the API server's minor version, which
+// ask tells. A newer scheduler lists APIs that an older server does not serve, waits
+// for them, and schedules nothing. An explicit --emulated-version wins.
+func emulateServer(command *cobra.Command, ask func(*cobra.Command) (*apiversion.Info, error)) {
 	setGates := command.PersistentPreRunE
 	command.PersistentPreRunE = func(command *cobra.Command, args []string) error {
-		if flag := command.Flags().Lookup(emulatedVersionFlag); flag != nil && !flag.Changed {
-			if err := setEmulatedVersion(command); err != nil {
+		if !changed(command, emulatedVersionFlag) && !changed(command, "version") {
+			if err := setEmulatedVersion(command, ask); err != nil {
 				return err
 			}
 		}
@@ -36,32 +38,55 @@ func emulateServer(command *cobra.Command) {
 	}
 }
 
-func setEmulatedVersion(command *cobra.Command) error {
-	config, err := restConfig(command)
-	if err != nil {
-		return fmt.Errorf("finding the API server: %w", err)
-	}
-	client, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return fmt.Errorf("building a discovery client: %w", err)
-	}
-	server, err := client.ServerVersion()
+func changed(command *cobra.Command, name string) bool {
+	flag := command.Flags().Lookup(name)
+	return flag != nil && flag.Changed
+}
+
+func setEmulatedVersion(command *cobra.Command, ask func(*cobra.Command) (*apiversion.Info, error)) error {
+	server, err := ask(command)
 	if err != nil {
 		return fmt.Errorf("asking the API server for its version: %w", err)
 	}
-	minor, err := strconv.Atoi(strings.TrimRight(server.Minor, "+"))
+	own := compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent).BinaryVersion()
+	emulate, err := versionToEmulate(server, int(own.Minor()))
+	if err != nil || emulate == "" {
+		return err
+	}
+	klog.FromContext(command.Context()).Info("Emulating the API server's version", "server", server.GitVersion, "emulated", emulate)
+	return command.Flags().Set(emulatedVersionFlag, "kube="+emulate)
+}
+
+// versionToEmulate returns the version, such as 1.34, that a scheduler of the minor
+// version own must emulate for the server; "" when it need not. A server that itself
+// emulates an older version serves what that version served.
+func versionToEmulate(server *apiversion.Info, own int) (string, error) {
+	text := cmp.Or(server.EmulationMinor, server.Minor)
+	// Some providers write "34+".
+	minor, err := strconv.Atoi(strings.TrimRight(text, "+"))
 	if err != nil {
-		return fmt.Errorf("reading the API server's version %s.%s: %w", server.Major, server.Minor, err)
+		return "", fmt.Errorf("reading the API server's version %q: its minor is %q", server.GitVersion, text)
 	}
 	if minor < oldestServer {
-		return fmt.Errorf("the API server is version 1.%d; the oldest supported is 1.%d", minor, oldestServer)
+		return "", fmt.Errorf("the API server's version is 1.%d; the oldest supported is 1.%d", minor, oldestServer)
 	}
-	own := compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent).BinaryVersion()
-	if uint64(minor) >= uint64(own.Minor()) { //nolint:gosec // minor is at least oldestServer
-		return nil
+	if minor >= own {
+		return "", nil
 	}
-	klog.InfoS("Emulating the API server's version", "server", server.GitVersion, "emulated", fmt.Sprintf("1.%d", minor))
-	return command.Flags().Set(emulatedVersionFlag, fmt.Sprintf("kube=1.%d", minor))
+	return fmt.Sprintf("1.%d", minor), nil
+}
+
+// askServer asks the API server that the scheduler itself will use.
+func askServer(command *cobra.Command) (*apiversion.Info, error) {
+	config, err := restConfig(command)
+	if err != nil {
+		return nil, err
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return client.ServerVersion()
 }
 
 // restConfig finds the API server as the scheduler itself will: by its configuration
@@ -74,6 +99,7 @@ func restConfig(command *cobra.Command) (*rest.Config, error) {
 		if err != nil {
 			return nil, err
 		}
+		// The scheduler decodes the whole file, strictly, later.
 		var in struct {
 			ClientConnection struct {
 				Kubeconfig string `json:"kubeconfig"`

@@ -18,6 +18,6 @@ func main() {
 	factory := &scheduler.Factory{}
 	command := app.NewSchedulerCommand(app.WithPlugin(scheduler.Name, factory.New))
 	command.Use = "wastenot-scheduler"
-	emulateServer(command)
+	emulateServer(command, askServer)
 	os.Exit(cli.Run(command))
 }

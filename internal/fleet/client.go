@@ -1,10 +1,12 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +20,9 @@ import (
 // silenceLimit is how long a stream may be silent before it counts as broken.
 // Telemetry sends a heartbeat each second.
 const silenceLimit = 5 * time.Second
+
+// maxBackoff is the longest wait before telemetry is asked again.
+const maxBackoff = 5 * time.Second
 
 // errResync says that a message was missed and the stream must start over.
 var errResync = errors.New("the stream skipped a message")
@@ -78,12 +83,13 @@ func (c *Client) Run(ctx context.Context) {
 	logger := klog.FromContext(ctx).WithName("fleet")
 	backoff := newBackoff()
 	for ctx.Err() == nil {
-		heardBefore := c.heardAt.Load()
+		began := c.clock.Now()
 		err := c.watchOnce(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if c.heardAt.Load() != heardBefore {
+		// A stream that breaks at once must not be opened ten times a second.
+		if c.clock.Since(began) > maxBackoff {
 			backoff = newBackoff()
 		}
 		if errors.Is(err, errResync) {
@@ -99,29 +105,23 @@ func (c *Client) Run(ctx context.Context) {
 }
 
 func newBackoff() wait.Backoff {
-	return wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 8, Cap: 5 * time.Second}
+	return wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 8, Cap: maxBackoff}
 }
 
 // watchOnce follows one stream to its end. It always returns an error.
 func (c *Client) watchOnce(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
+	alive := make(chan struct{}, 1)
+	var watchdog sync.WaitGroup
+	watchdog.Go(func() { c.watchSilence(ctx, cancel, alive) })
+	defer watchdog.Wait()
 	defer cancel(nil)
+
 	stream, closeStream, err := c.dial(ctx)
 	if err != nil {
-		return fmt.Errorf("connecting: %w", err)
+		return fmt.Errorf("connecting: %w", cmp.Or(context.Cause(ctx), err))
 	}
 	defer closeStream()
-
-	watchdog := c.clock.NewTimer(silenceLimit)
-	done := make(chan struct{})
-	watching := make(chan struct{})
-	defer func() { close(done); <-watching }()
-	alive := make(chan struct{}, 1)
-	go func() {
-		defer close(watching)
-		c.watchSilence(watchdog, alive, done, cancel)
-	}()
-
 	var last telemetryv1alpha1.WatchEvent
 	for {
 		event, err := stream.Recv()
@@ -134,27 +134,28 @@ func (c *Client) watchOnce(ctx context.Context) error {
 			}
 			return err
 		}
-		select {
-		case alive <- struct{}{}:
-		default:
-		}
 		if err := c.apply(&last, event); err != nil {
 			return err
 		}
 		last.Epoch, last.Sequence = event.GetEpoch(), event.GetSequence()
+		select {
+		case alive <- struct{}{}:
+		default:
+		}
 	}
 }
 
-// watchSilence cancels the stream when nothing arrives for silenceLimit.
-func (c *Client) watchSilence(timer clock.Timer, alive, done <-chan struct{}, cancel context.CancelCauseFunc) {
+// watchSilence cancels the stream when nothing arrives for silenceLimit, also while it
+// is being opened.
+func (c *Client) watchSilence(ctx context.Context, cancel context.CancelCauseFunc, alive <-chan struct{}) {
+	timer := c.clock.NewTimer(silenceLimit)
 	defer timer.Stop()
 	for {
 		select {
-		case <-done:
+		case <-ctx.Done():
 			return
 		case <-alive:
-			timer.Stop()
-			timer = c.clock.NewTimer(silenceLimit)
+			timer.Reset(silenceLimit)
 		case <-timer.C():
 			cancel(fmt.Errorf("no message for %s", silenceLimit))
 			return
@@ -168,30 +169,35 @@ func (c *Client) apply(last, event *telemetryv1alpha1.WatchEvent) error {
 	if event.GetSequence() != last.GetSequence()+1 || (!first && event.GetEpoch() != last.GetEpoch()) {
 		return errResync
 	}
-	current := c.snapshot.Load()
+	if first && event.GetSnapshot() == nil {
+		return errResync
+	}
+	change := Change{Old: c.snapshot.Load()}
 	switch what := event.GetEvent().(type) {
 	case *telemetryv1alpha1.WatchEvent_Snapshot:
-		next := fromSnapshot(event.GetEpoch(), what.Snapshot)
-		c.publish(Change{Old: current, New: next, Nodes: allNodes(current, next)})
+		change.New = fromSnapshot(event.GetEpoch(), what.Snapshot)
+		change.Nodes = allNodes(change.Old, change.New)
 	case *telemetryv1alpha1.WatchEvent_Delta:
-		if first {
-			return errResync
-		}
-		next, changed := withDelta(current, what.Delta)
-		c.publish(Change{Old: current, New: next, Nodes: changed})
+		change.New, change.Nodes = withDelta(change.Old, what.Delta)
 	case *telemetryv1alpha1.WatchEvent_Heartbeat:
-		if first || what.Heartbeat.GetGeneration() != current.Generation {
+		if what.Heartbeat.GetGeneration() != change.Old.Generation {
 			return errResync
 		}
 	}
-	c.heardAt.Store(c.clock.Now().UnixNano())
+	c.publish(change)
 	return nil
 }
 
+// publish notes that telemetry was heard, before the callbacks run: they may read
+// Silence. A change without a new snapshot is only that.
 func (c *Client) publish(change Change) {
-	c.snapshot.Store(change.New)
-	// Word from telemetry counts before the callbacks run: they may read Silence.
+	if change.New != nil {
+		c.snapshot.Store(change.New)
+	}
 	c.heardAt.Store(c.clock.Now().UnixNano())
+	if change.New == nil {
+		return
+	}
 	for _, call := range c.onChange {
 		call(change)
 	}

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
@@ -19,7 +20,6 @@ import (
 type Informer struct {
 	informer cache.SharedIndexInformer
 	current  atomic.Pointer[Set]
-	synced   atomic.Bool
 	onChange []func(old, current *Set)
 }
 
@@ -40,7 +40,7 @@ func (i *Informer) Current() *Set { return i.current.Load() }
 
 // Synced tells whether the first list was read. Until then Current is empty
 // because nothing is known, not because nothing is quarantined.
-func (i *Informer) Synced() bool { return i.synced.Load() }
+func (i *Informer) Synced() bool { return i.Current().Version() > 0 }
 
 // Run watches until ctx ends and waits for what it started. Where the API server
 // does not serve quarantines it keeps trying and says so.
@@ -61,7 +61,7 @@ func (i *Informer) Run(ctx context.Context) error {
 		return fmt.Errorf("watching quarantines: %w", err)
 	}
 	if err := i.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
-		if !i.synced.Load() {
+		if !i.Synced() {
 			logger.Error(err, "Reading quarantines; no accelerator pod is scheduled before. Is the CRD installed, and may this service account list it?")
 			return
 		}
@@ -96,26 +96,23 @@ func (i *Informer) Run(ctx context.Context) error {
 func (i *Informer) rebuild(logger klog.Logger) {
 	var quarantines []*v1alpha1.Quarantine
 	for _, object := range i.informer.GetStore().List() {
-		unstructured, ok := object.(runtime.Unstructured)
+		object, ok := object.(*unstructured.Unstructured)
 		if !ok {
 			continue
 		}
 		q := &v1alpha1.Quarantine{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(unstructured.UnstructuredContent(), q); err != nil {
-			logger.Error(err, "Reading a quarantine")
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, q); err != nil {
+			logger.Error(err, "Reading a quarantine, which is left out", "quarantine", klog.KObj(object))
 			continue
 		}
 		quarantines = append(quarantines, q)
 	}
 	old := i.current.Load()
 	next := NewSet(quarantines, old.version+1)
-	first := !i.synced.Load()
-	if !first && reflect.DeepEqual(old.byNode, next.byNode) {
+	if i.Synced() && reflect.DeepEqual(old.byNode, next.byNode) {
 		return
 	}
-	// The set before the flag: whoever sees Synced must see the set.
 	i.current.Store(next)
-	i.synced.Store(true)
 	logger.V(2).Info("Quarantines changed", "count", len(quarantines))
 	for _, call := range i.onChange {
 		call(old, next)

@@ -21,9 +21,12 @@ import (
 const (
 	keyCACert = "ca.crt"
 	keyCAKey  = "ca.key"
-	// checkInterval is how often the certificate is looked at. It is also how long a
-	// new CA is published before anything signed by it is served.
+	// checkInterval is how often the certificate is looked at.
 	checkInterval = time.Hour
+	// overlap is how old a CA is before a good certificate of another is replaced: until
+	// then clients may not have read the new bundle, which a kubelet mounts within
+	// minutes.
+	overlap = time.Hour
 )
 
 // Keeper keeps one certificate. Name is used for the Secret (Name-tls) and the
@@ -108,17 +111,14 @@ func (k *Keeper) ensureSecret(ctx context.Context) (*corev1.Secret, error) {
 	}
 	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
 		// Another replica was first; what it wrote is as good.
-		return secrets.Get(ctx, name, metav1.GetOptions{})
+		written, err = secrets.Get(ctx, name, metav1.GetOptions{})
 	}
-	if err != nil {
-		return nil, fmt.Errorf("writing secret %s: %w", name, err)
-	}
-	return written, nil
+	return written, wrap(err, "writing secret %s", name)
 }
 
 // renew returns new data for the Secret, or nil when what is there is good. A worn CA
-// is replaced in one pass and the certificate in the next, when clients have had time
-// to read the new bundle.
+// is replaced first, and a certificate that it signed only when clients have had time
+// to read the new bundle. What cannot be read is replaced at once.
 func (k *Keeper) renew(data map[string][]byte) (map[string][]byte, error) {
 	now := k.Clock.Now()
 	next := maps.Clone(data)
@@ -126,7 +126,8 @@ func (k *Keeper) renew(data map[string][]byte) (map[string][]byte, error) {
 		next = map[string][]byte{}
 	}
 	ca := pair{cert: data[keyCACert], key: data[keyCAKey]}
-	freshCA := worn(ca.cert, nil, now) || !signs(ca)
+	leaf := pair{cert: data[corev1.TLSCertKey], key: data[corev1.TLSPrivateKeyKey]}
+	freshCA := !ca.matches() || worn(ca.cert, nil, now)
 	if freshCA {
 		var err error
 		if ca, err = newCA(k.Name, now); err != nil {
@@ -134,12 +135,11 @@ func (k *Keeper) renew(data map[string][]byte) (map[string][]byte, error) {
 		}
 		next[keyCACert], next[keyCAKey] = ca.cert, ca.key
 	}
-	leafGood := !worn(data[corev1.TLSCertKey], k.DNSNames, now)
-	switch {
-	case leafGood && !freshCA && signedBy(data[corev1.TLSCertKey], ca):
+	if leaf.matches() && !worn(leaf.cert, k.DNSNames, now) && (signedBy(leaf, ca) || young(ca, now)) {
+		if freshCA {
+			return next, nil
+		}
 		return nil, nil
-	case leafGood && freshCA:
-		return next, nil
 	}
 	leaf, err := newLeaf(ca, k.DNSNames, now)
 	if err != nil {
@@ -149,23 +149,18 @@ func (k *Keeper) renew(data map[string][]byte) (map[string][]byte, error) {
 	return next, nil
 }
 
-// signs tells whether the pair is a readable authority.
-func signs(ca pair) bool {
-	_, certErr := parseCert(ca.cert)
-	_, keyErr := parseKey(ca.key)
-	return certErr == nil && keyErr == nil
-}
-
-func signedBy(leaf []byte, ca pair) bool {
-	cert, err := parseCert(leaf)
-	if err != nil {
-		return false
-	}
-	authority, err := parseCert(ca.cert)
-	return err == nil && cert.CheckSignatureFrom(authority) == nil
-}
-
+// ensureBundle adds the CA to the published bundle. Replicas may write it at the same
+// time; whoever is second looks again.
 func (k *Keeper) ensureBundle(ctx context.Context, ca []byte) error {
+	for {
+		err := k.writeBundle(ctx, ca)
+		if !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) {
+			return wrap(err, "publishing the CA in config map %s-ca", k.Name)
+		}
+	}
+}
+
+func (k *Keeper) writeBundle(ctx context.Context, ca []byte) error {
 	maps := k.Client.CoreV1().ConfigMaps(k.Namespace)
 	name := k.Name + "-ca"
 	old, err := maps.Get(ctx, name, metav1.GetOptions{})
@@ -173,13 +168,10 @@ func (k *Keeper) ensureBundle(ctx context.Context, ca []byte) error {
 		_, err = maps.Create(ctx, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: k.Namespace}, Data: map[string]string{keyCACert: string(ca)},
 		}, metav1.CreateOptions{})
-		if apierrors.IsAlreadyExists(err) {
-			return k.ensureBundle(ctx, ca)
-		}
-		return wrap(err, "writing config map %s", name)
+		return err
 	}
 	if err != nil {
-		return fmt.Errorf("reading config map %s: %w", name, err)
+		return err
 	}
 	want := bundle(ca, []byte(old.Data[keyCACert]), k.Clock.Now())
 	if bytes.Equal(want, []byte(old.Data[keyCACert])) {
@@ -191,7 +183,7 @@ func (k *Keeper) ensureBundle(ctx context.Context, ca []byte) error {
 	}
 	next.Data[keyCACert] = string(want)
 	_, err = maps.Update(ctx, next, metav1.UpdateOptions{})
-	return wrap(err, "writing config map %s", name)
+	return err
 }
 
 func wrap(err error, format string, args ...any) error {

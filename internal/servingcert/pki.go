@@ -23,6 +23,32 @@ const (
 // pair is a certificate and its key, both PEM.
 type pair struct{ cert, key []byte }
 
+// matches tells whether both can be read and belong together.
+func (p pair) matches() bool {
+	cert, err := parseCert(p.cert)
+	if err != nil {
+		return false
+	}
+	key, err := parseKey(p.key)
+	return err == nil && key.PublicKey.Equal(cert.PublicKey)
+}
+
+// signedBy tells whether the authority signed the certificate.
+func signedBy(leaf, ca pair) bool {
+	cert, err := parseCert(leaf.cert)
+	if err != nil {
+		return false
+	}
+	authority, err := parseCert(ca.cert)
+	return err == nil && cert.CheckSignatureFrom(authority) == nil
+}
+
+// young tells whether the authority was made less than an overlap ago.
+func young(ca pair, now time.Time) bool {
+	cert, err := parseCert(ca.cert)
+	return err == nil && now.Before(cert.NotBefore.Add(clockSkew+overlap))
+}
+
 // newCA makes a self-signed authority.
 func newCA(name string, now time.Time) (pair, error) {
 	return sign(&x509.Certificate{
