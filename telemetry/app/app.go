@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
@@ -55,8 +59,9 @@ type service struct {
 	cancel context.CancelCauseFunc
 }
 
-// Run serves until ctx ends or a part of it fails, and returns after all of it ended.
-func Run(ctx context.Context, options *Options, rest *rest.Config) error {
+// Run serves until parent ends or a part of it fails, and returns after all of it
+// ended. The end of parent is no error.
+func Run(parent context.Context, options *Options, rest *rest.Config) error {
 	config, err := options.complete()
 	if err != nil {
 		return err
@@ -65,12 +70,23 @@ func Run(ctx context.Context, options *Options, rest *rest.Config) error {
 	if err := s.build(rest); err != nil {
 		return err
 	}
-	ctx, s.cancel = context.WithCancelCause(ctx)
-	err = s.run(ctx)
-	s.cancel(nil)
+	return s.supervise(parent, s.run)
+}
+
+// supervise runs the service in a context that also ends when a part of it fails,
+// and waits for all parts.
+func (s *service) supervise(parent context.Context, run func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(parent)
+	s.cancel = cancel
+	err := run(ctx)
+	if ctx.Err() != nil {
+		// What ended the service; an error of run only follows from it.
+		err = context.Cause(ctx)
+	}
+	cancel(nil)
 	s.group.Wait()
-	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
-		err = cause
+	if parent.Err() != nil && errors.Is(err, context.Cause(parent)) {
+		return nil
 	}
 	return err
 }
@@ -84,7 +100,7 @@ func (s *service) build(config *rest.Config) (err error) {
 		return fmt.Errorf("building a client: %w", err)
 	}
 	if s.cluster, err = cluster.New(config, func(o *cluster.Options) {
-		o.Scheme = scheme
+		o.Scheme, o.MapperProvider = scheme, resources
 		o.Cache.DefaultTransform = crcache.TransformStripManagedFields()
 	}); err != nil {
 		return fmt.Errorf("building the object cache: %w", err)
@@ -97,30 +113,38 @@ func (s *service) build(config *rest.Config) (err error) {
 	return nil
 }
 
+// resources maps the kinds that the service reads and writes. Asking the API server
+// instead would be a call that no context ends.
+func resources(*rest.Config, *http.Client) (meta.RESTMapper, error) {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
+	mapper.Add(v1alpha1.GroupVersion.WithKind("Quarantine"), meta.RESTScopeRoot)
+	return mapper, nil
+}
+
 // run starts everything in order and waits for the end.
 func (s *service) run(ctx context.Context) error {
 	logger := klog.FromContext(ctx)
 	if err := s.serveHTTP(ctx); err != nil {
 		return err
 	}
+	logger.Info("Reading nodes and quarantines; this waits for the CRD and for the rights to list them")
 	s.background("object cache", func() error { return s.cluster.Start(ctx) })
-	if err := followNodes(ctx, s.cluster.GetCache(), s.store, s.options.NodeLabels); err != nil {
+	placed, err := followNodes(ctx, s.cluster.GetCache(), s.store, s.options.NodeLabels)
+	if err != nil {
 		return err
 	}
 	objects, err := s.watchQuarantines(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.seed(ctx); err != nil {
+	if err := s.seed(ctx, placed); err != nil {
 		return err
 	}
 	s.background("clock", func() error { s.store.Run(ctx, tickInterval); return nil })
-
-	discovery, err := s.scrape(ctx, logger)
-	if err != nil {
+	if err := s.scrape(ctx, logger); err != nil {
 		return err
 	}
-	defer func() { s.cancel(nil); discovery.shutdown() }()
 	controller := &quarantine.Controller{
 		Client: s.cluster.GetClient(), Source: s.store, Objects: objects,
 		Recorder: s.cluster.GetEventRecorder("wastenot-telemetry"), Clock: s.clock,
@@ -132,6 +156,7 @@ func (s *service) run(ctx context.Context) error {
 	s.ready.Store(true)
 	logger.Info("Telemetry is serving", "grpc", s.options.GRPCAddress, "http", s.options.HTTPAddress, "epoch", s.store.Snapshot().Epoch)
 	<-ctx.Done()
+	s.ready.Store(false)
 	return nil
 }
 
@@ -148,24 +173,18 @@ func (s *service) background(name string, run func() error) {
 func (s *service) watchQuarantines(ctx context.Context) (<-chan struct{}, error) {
 	informer, err := s.cluster.GetCache().GetInformer(ctx, &v1alpha1.Quarantine{})
 	if err != nil {
-		return nil, fmt.Errorf("watching quarantines (is the CRD installed?): %w", err)
+		return nil, fmt.Errorf("watching quarantines: %w", err)
 	}
 	changed := make(chan struct{}, 1)
-	mark := func() {
-		select {
-		case changed <- struct{}{}:
-		default:
-		}
-	}
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { mark() }, UpdateFunc: func(_, _ any) { mark() }, DeleteFunc: func(any) { mark() },
+		AddFunc: func(any) { mark(changed) }, UpdateFunc: func(_, _ any) { mark(changed) }, DeleteFunc: func(any) { mark(changed) },
 	})
 	return changed, err
 }
 
-// seed starts from what the objects hold against devices.
-func (s *service) seed(ctx context.Context) error {
-	if !s.cluster.GetCache().WaitForCacheSync(ctx) {
+// seed starts from what the objects hold against devices, once every node is known.
+func (s *service) seed(ctx context.Context, placed toolscache.InformerSynced) error {
+	if !s.cluster.GetCache().WaitForCacheSync(ctx) || !toolscache.WaitForCacheSync(ctx.Done(), placed) {
 		return errors.New("reading nodes and quarantines: the service was stopped first")
 	}
 	var list v1alpha1.QuarantineList
@@ -179,21 +198,21 @@ func (s *service) seed(ctx context.Context) error {
 	return nil
 }
 
-func (s *service) scrape(ctx context.Context, logger klog.Logger) (*discovery, error) {
-	scraper, err := dcgm.NewScraper(s.options.Scrape, dcgm.NewTransport(), s.clock)
+// scrape starts to read exporters and waits until their pods are known.
+func (s *service) scrape(ctx context.Context, logger klog.Logger) error {
+	scraper, err := dcgm.NewScraper(s.config.scrape, dcgm.NewTransport(), s.clock)
 	if err != nil {
-		return nil, fmt.Errorf("building the scraper: %w", err)
+		return fmt.Errorf("building the scraper: %w", err)
 	}
-	runner := dcgm.NewRunner(s.options.Scrape, scraper.Scrape, newSink(s.store, logger, s.registry), s.clock, rand.Float64)
+	runner := dcgm.NewRunner(s.config.scrape, scraper.Scrape, newSink(s.store, logger, s.registry), s.clock, rand.Float64)
 	discovery, err := newDiscovery(s.client, s.config.targets, s.config.selectors, runner.SetTargets)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.background("scraper", func() error { runner.Run(ctx); return nil })
-	if err := discovery.start(ctx); err != nil {
-		return nil, err
-	}
-	return discovery, nil
+	discovery.start(ctx)
+	s.background("exporter discovery", func() error { discovery.run(ctx); return nil })
+	return discovery.awaitPods(ctx)
 }
 
 func (s *service) serveFleet(ctx context.Context) error {
@@ -205,6 +224,8 @@ func (s *service) serveFleet(ctx context.Context) error {
 	server := grpc.NewServer(
 		grpc.Creds(credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: getCertificate})),
 		grpc.StreamInterceptor(gate.Stream),
+		// A client whose machine died must not hold its stream for the hours that TCP allows.
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 	)
 	telemetryv1alpha1.RegisterFleetServer(server, serve.NewFleet(s.store, s.clock))
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.options.GRPCAddress)

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,59 +17,69 @@ import (
 
 // discovery keeps the runner's targets in line with the exporters' pods.
 type discovery struct {
-	static   []dcgm.Target
-	stores   []cache.Store
-	set      func([]dcgm.Target)
-	mu       sync.Mutex
-	factorys []informers.SharedInformerFactory
+	static    []dcgm.Target
+	set       func([]dcgm.Target)
+	factories []informers.SharedInformerFactory
+	stores    []cache.Store
+	// changed holds a token when pods may have changed.
+	changed chan struct{}
 }
 
-// newDiscovery watches the pods that any selector chooses. set is called with the
-// whole set of targets whenever it may have changed.
+// newDiscovery watches the pods that any selector chooses, once run. set is called
+// with the whole set of targets whenever it may have changed.
 func newDiscovery(client kubernetes.Interface, static []dcgm.Target, selectors []labels.Selector, set func([]dcgm.Target)) (*discovery, error) {
-	d := &discovery{static: static, set: set}
+	d := &discovery{static: static, set: set, changed: make(chan struct{}, 1)}
 	for _, selector := range selectors {
 		factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
 			informers.WithTransform(crcache.TransformStripManagedFields()),
 			informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = selector.String() }))
 		informer := factory.Core().V1().Pods().Informer()
 		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(any) { d.update() },
-			UpdateFunc: func(_, _ any) { d.update() },
-			DeleteFunc: func(any) { d.update() },
+			AddFunc:    func(any) { mark(d.changed) },
+			UpdateFunc: func(_, _ any) { mark(d.changed) },
+			DeleteFunc: func(any) { mark(d.changed) },
 		}); err != nil {
 			return nil, fmt.Errorf("watching pods %s: %w", selector, err)
 		}
 		d.stores = append(d.stores, informer.GetStore())
-		d.factorys = append(d.factorys, factory)
+		d.factories = append(d.factories, factory)
 	}
 	return d, nil
 }
 
-// start begins watching and waits for the first lists.
-func (d *discovery) start(ctx context.Context) error {
-	for _, factory := range d.factorys {
+// start begins to watch; run must follow.
+func (d *discovery) start(ctx context.Context) {
+	for _, factory := range d.factories {
 		factory.StartWithContext(ctx)
 	}
-	for _, factory := range d.factorys {
+}
+
+// run follows the pods until ctx ends, and returns when the watches have ended.
+func (d *discovery) run(ctx context.Context) {
+	for _, factory := range d.factories {
+		defer factory.Shutdown()
+	}
+	for {
+		d.set(d.targets())
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.changed:
+		}
+	}
+}
+
+// awaitPods waits until the pods were listed once.
+func (d *discovery) awaitPods(ctx context.Context) error {
+	for _, factory := range d.factories {
 		if err := factory.WaitForCacheSyncWithContext(ctx).AsError(); err != nil {
 			return fmt.Errorf("listing exporter pods: %w", err)
 		}
 	}
-	d.update()
 	return nil
 }
 
-// shutdown waits for the watches to end; their context must have ended.
-func (d *discovery) shutdown() {
-	for _, factory := range d.factorys {
-		factory.Shutdown()
-	}
-}
-
-func (d *discovery) update() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (d *discovery) targets() []dcgm.Target {
 	targets := append([]dcgm.Target{}, d.static...)
 	for _, store := range d.stores {
 		var pods []*corev1.Pod
@@ -81,5 +90,13 @@ func (d *discovery) update() {
 		}
 		targets = append(targets, dcgm.TargetsFromPods(pods)...)
 	}
-	d.set(targets)
+	return targets
+}
+
+// mark leaves a token for whoever waits; one is enough.
+func mark(changed chan<- struct{}) {
+	select {
+	case changed <- struct{}{}:
+	default:
+	}
 }

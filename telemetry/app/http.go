@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// serveHTTP serves metrics and probes.
-func (s *service) serveHTTP(ctx context.Context) error {
+// handler answers for metrics and probes.
+func (s *service) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
@@ -23,11 +23,16 @@ func (s *service) serveHTTP(ctx context.Context) error {
 		}
 		answer(w, http.StatusOK, "ok")
 	})
+	return mux
+}
+
+// serveHTTP serves metrics and probes.
+func (s *service) serveHTTP(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.options.HTTPAddress)
 	if err != nil {
 		return fmt.Errorf("listening for metrics and probes: %w", err)
 	}
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second}
 	s.background("HTTP server", func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return err

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,11 +22,11 @@ var (
 	deviceLabels = []string{"node", "uuid", "index"}
 
 	infoDesc = prometheus.NewDesc("wastenot_device_info",
-		"What the device is; the value is always 1.", append(deviceLabels, "vendor", "model", "node_group"), nil)
+		"What the device is; the value is always 1.", slices.Concat(deviceLabels, []string{"vendor", "model", "node_group"}), nil)
 	gradeDesc = prometheus.NewDesc("wastenot_device_grade",
-		"1 for the device's grade, 0 for the others. Unknown is a grade of its own.", append(deviceLabels, "grade"), nil)
+		"1 for the device's grade, 0 for the others. Unknown is a grade of its own.", slices.Concat(deviceLabels, []string{"grade"}), nil)
 	activityDesc = prometheus.NewDesc("wastenot_device_activity",
-		"1 for the device's activity, 0 for the others; per MIG instance where gi is set.", append(deviceLabels, "gi", "ci", "profile", "activity"), nil)
+		"1 for the device's activity, 0 for the others; per MIG instance where gi is set.", slices.Concat(deviceLabels, []string{"gi", "ci", "profile", "activity"}), nil)
 	ageDesc = prometheus.NewDesc("wastenot_device_sample_age_seconds",
 		"Age of the device's readings. Absent for a device that was never read.", deviceLabels, nil)
 	generationDesc = prometheus.NewDesc("wastenot_fleet_generation",

@@ -34,12 +34,21 @@ func groupOf(node *corev1.Node) string {
 	return ""
 }
 
-// followNodes attaches what Kubernetes knows of a node to its devices.
-func followNodes(ctx context.Context, objects cache.Cache, fleet *store.Store, chosen []string) error {
+// followNodes attaches what Kubernetes knows of a node to its devices. The returned
+// function tells whether every node that was there at first has been placed.
+func followNodes(ctx context.Context, objects cache.Cache, fleet *store.Store, chosen []string) (synced toolscache.InformerSynced, err error) {
 	informer, err := objects.GetInformer(ctx, &corev1.Node{})
 	if err != nil {
-		return fmt.Errorf("watching nodes: %w", err)
+		return nil, fmt.Errorf("watching nodes: %w", err)
 	}
+	registration, err := informer.AddEventHandler(nodeHandler(fleet, chosen))
+	if err != nil {
+		return nil, fmt.Errorf("watching nodes: %w", err)
+	}
+	return registration.HasSynced, nil
+}
+
+func nodeHandler(fleet *store.Store, chosen []string) toolscache.ResourceEventHandler {
 	place := func(object any) {
 		node, ok := object.(*corev1.Node)
 		if !ok {
@@ -53,7 +62,7 @@ func followNodes(ctx context.Context, objects cache.Cache, fleet *store.Store, c
 		}
 		fleet.Place(node.Name, groupOf(node), attached)
 	}
-	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    place,
 		UpdateFunc: func(_, object any) { place(object) },
 		DeleteFunc: func(object any) {
@@ -64,9 +73,5 @@ func followNodes(ctx context.Context, objects cache.Cache, fleet *store.Store, c
 				fleet.Remove(node.Name)
 			}
 		},
-	})
-	if err != nil {
-		return fmt.Errorf("watching nodes: %w", err)
 	}
-	return nil
 }

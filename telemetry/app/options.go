@@ -1,12 +1,15 @@
 package app
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"wastenot.dev/api/v1alpha1"
@@ -25,7 +28,9 @@ type Options struct {
 	ExporterSelectors []string
 	// Targets are exporters beside the discovered ones, as URL or NODE=URL.
 	Targets []string
-	Scrape  dcgm.Config
+	// Scrape says how exporters are read; a timeout of 0 is the lesser of the interval
+	// and 10 s.
+	Scrape dcgm.Config
 	// HealthPolicyFile holds health.yaml; empty means the defaults.
 	HealthPolicyFile string
 	IdleWindow       time.Duration
@@ -49,9 +54,12 @@ func NewOptions() *Options {
 	return &Options{
 		Namespace: namespace, GRPCAddress: ":9443", HTTPAddress: ":8080",
 		ExporterSelectors: []string{"app.kubernetes.io/name=dcgm-exporter", "app=nvidia-dcgm-exporter"},
-		Scrape:            dcgm.Config{}.WithDefaults(), IdleWindow: idle.DefaultWindow,
-		Watchers: []string{account("wastenot-scheduler"), account("wastenot-webhook")},
-		DNSNames: []string{"wastenot-telemetry." + namespace + ".svc", "wastenot-telemetry." + namespace + ".svc.cluster.local"},
+		Scrape: dcgm.Config{
+			SourceInterval: dcgm.DefaultSourceInterval, Interval: dcgm.DefaultInterval, MaxBodyBytes: dcgm.DefaultMaxBodyBytes,
+		},
+		IdleWindow: idle.DefaultWindow,
+		Watchers:   []string{account("wastenot-scheduler"), account("wastenot-webhook")},
+		DNSNames:   []string{"wastenot-telemetry." + namespace + ".svc", "wastenot-telemetry." + namespace + ".svc.cluster.local"},
 	}
 }
 
@@ -63,7 +71,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.ExporterSelectors, "exporter-selector", o.ExporterSelectors, "label selector of dcgm-exporter pods; may be given several times, a pod that matches any is read")
 	flags.StringArrayVar(&o.Targets, "target", o.Targets, "a dcgm-exporter endpoint outside the cluster's pods, as URL or NODE=URL; may be given several times")
 	flags.DurationVar(&o.Scrape.Interval, "scrape-interval", o.Scrape.Interval, "how often each exporter is read")
-	flags.DurationVar(&o.Scrape.Timeout, "scrape-timeout", 0, "how long one read may take (default the lesser of the interval and 10s)")
+	flags.DurationVar(&o.Scrape.Timeout, "scrape-timeout", o.Scrape.Timeout, "how long one read may take (default the lesser of the interval and 10s)")
 	flags.DurationVar(&o.Scrape.SourceInterval, "source-interval", o.Scrape.SourceInterval, "how often exporters collect (their --collect-interval)")
 	flags.Int64Var(&o.Scrape.MaxBodyBytes, "scrape-max-bytes", o.Scrape.MaxBodyBytes, "largest exposition that is read")
 	flags.StringVar(&o.HealthPolicyFile, "health-policy", o.HealthPolicyFile, "file with health.yaml; what it leaves out keeps its default")
@@ -80,13 +88,14 @@ type config struct {
 	policy    *health.Policy
 	targets   []dcgm.Target
 	selectors []labels.Selector
+	scrape    dcgm.Config
 }
 
 // complete validates everything and reads what the options name. It reports every
-// fault at once and changes nothing.
+// fault at once, each with its flag, and changes nothing.
 func (o *Options) complete() (*config, error) {
+	c := &config{scrape: o.Scrape.WithDefaults()}
 	var errs []error
-	c := &config{}
 	var err error
 	if c.policy, err = o.readPolicy(); err != nil {
 		errs = append(errs, fmt.Errorf("--health-policy: %w", err))
@@ -95,36 +104,27 @@ func (o *Options) complete() (*config, error) {
 		errs = append(errs, fmt.Errorf("--target: %w", err))
 	}
 	for _, text := range o.ExporterSelectors {
-		selector, err := labels.Parse(text)
+		selector, err := parseSelector(text)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("--exporter-selector %q: %w", text, err))
 			continue
 		}
-		if selector.Empty() {
-			errs = append(errs, fmt.Errorf("--exporter-selector %q: it selects every pod", text))
-			continue
-		}
 		c.selectors = append(c.selectors, selector)
 	}
-	if o.Scrape.Timeout == 0 {
-		o.Scrape.Timeout = min(o.Scrape.Interval, dcgm.DefaultMaxTimeout)
-	}
-	if err := o.Scrape.Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("scraping flags: %w", err))
-	}
+	errs = append(errs, o.checkScraping()...)
+	errs = append(errs, o.checkServing()...)
 	if o.IdleWindow <= 0 {
 		errs = append(errs, errors.New("--idle-window: must be positive, such as 30m"))
 	}
-	if (o.TLSCertFile == "") != (o.TLSKeyFile == "") {
-		errs = append(errs, errors.New("--tls-cert-file and --tls-private-key-file: give both or none"))
+	for _, label := range o.NodeLabels {
+		for _, fault := range content.IsLabelKey(label) {
+			errs = append(errs, fmt.Errorf("--node-labels: %q is no label: %s", label, fault))
+		}
 	}
-	if o.TLSCertFile == "" && len(o.DNSNames) == 0 {
-		errs = append(errs, errors.New("--tls-dns-names: at least one name is needed"))
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
-	if len(o.Watchers) == 0 {
-		errs = append(errs, errors.New("--watchers: nobody could watch the fleet"))
-	}
-	return c, errors.Join(errs...)
+	return c, nil
 }
 
 func (o *Options) readPolicy() (*health.Policy, error) {
@@ -136,4 +136,61 @@ func (o *Options) readPolicy() (*health.Policy, error) {
 		return nil, err
 	}
 	return health.ParsePolicy(text)
+}
+
+func parseSelector(text string) (labels.Selector, error) {
+	selector, err := labels.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if selector.Empty() {
+		return nil, errors.New("it selects every pod")
+	}
+	return selector, nil
+}
+
+func (o *Options) checkScraping() []error {
+	var errs []error
+	for _, setting := range []struct {
+		flag  string
+		value int64
+	}{
+		{"--scrape-interval", int64(o.Scrape.Interval)},
+		{"--source-interval", int64(o.Scrape.SourceInterval)},
+		{"--scrape-max-bytes", o.Scrape.MaxBodyBytes},
+	} {
+		if setting.value <= 0 {
+			errs = append(errs, fmt.Errorf("%s: must be positive", setting.flag))
+		}
+	}
+	if o.Scrape.Timeout < 0 || o.Scrape.Timeout > o.Scrape.Interval {
+		errs = append(errs, fmt.Errorf("--scrape-timeout: %s is not between 0 and --scrape-interval (%s)", o.Scrape.Timeout, o.Scrape.Interval))
+	}
+	return errs
+}
+
+func (o *Options) checkServing() []error {
+	var errs []error
+	for _, address := range []struct{ flag, value string }{{"--grpc-address", o.GRPCAddress}, {"--http-address", o.HTTPAddress}} {
+		if _, _, err := net.SplitHostPort(address.value); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", address.flag, err))
+		}
+	}
+	if o.Namespace == "" {
+		errs = append(errs, errors.New("--namespace: must be given"))
+	}
+	if len(o.Watchers) == 0 {
+		errs = append(errs, errors.New("--watchers: nobody could watch the fleet"))
+	}
+	switch {
+	case (o.TLSCertFile == "") != (o.TLSKeyFile == ""):
+		errs = append(errs, errors.New("--tls-cert-file and --tls-private-key-file: give both or none"))
+	case o.TLSCertFile != "":
+		if _, err := tls.LoadX509KeyPair(o.TLSCertFile, o.TLSKeyFile); err != nil {
+			errs = append(errs, fmt.Errorf("--tls-cert-file, --tls-private-key-file: %w", err))
+		}
+	case len(o.DNSNames) == 0:
+		errs = append(errs, errors.New("--tls-dns-names: at least one name is needed"))
+	}
+	return errs
 }

@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"wastenot.dev/api/v1alpha1"
@@ -28,20 +29,27 @@ type check struct {
 	run  func(t *Tracker, now time.Time, f *sample.Fields) (answer, Finding)
 }
 
+const throttledCode = "Throttled"
+
+// hasCheck tells whether a rule beside the XID rule makes findings of the code.
+func hasCheck(code string) bool {
+	return slices.ContainsFunc(checks, func(c check) bool { return c.code == code })
+}
+
 // checks are the rules beside the XID rule, which has one finding per code.
 var checks = []check{
-	{"RowRemapFailure", flag(sample.RowRemapFailure, v1alpha1.GradeFailed, v1alpha1.ActionReplaceDevice,
+	{"RowRemapFailure", nonZero(sample.RowRemapFailure, v1alpha1.GradeFailed, v1alpha1.ActionReplaceDevice,
 		"a memory row could not be remapped")},
-	{"RowRemapPending", flag(sample.RowRemapPending, v1alpha1.GradeDegraded, v1alpha1.ActionResetDevice,
+	{"RowRemapPending", nonZero(sample.RowRemapPending, v1alpha1.GradeDegraded, v1alpha1.ActionResetDevice,
 		"a remapped memory row awaits a reset")},
-	{"UncorrectableECC", flag(sample.ECCDoubleBit, v1alpha1.GradeFailed, v1alpha1.ActionResetDevice,
+	{"UncorrectableECC", nonZero(sample.ECCDoubleBit, v1alpha1.GradeFailed, v1alpha1.ActionResetDevice,
 		"uncorrectable memory errors since the driver was loaded")},
-	{"Throttled", throttled},
+	{throttledCode, throttled},
 	{"PCIeReplays", replays},
 }
 
-// flag makes a check of a reading that is bad whenever it is not 0.
-func flag(field sample.Field, grade v1alpha1.Grade, action v1alpha1.Action, what string) func(*Tracker, time.Time, *sample.Fields) (answer, Finding) {
+// nonZero makes a check of a reading that is bad whenever it is not 0.
+func nonZero(field sample.Field, grade v1alpha1.Grade, action v1alpha1.Action, what string) func(*Tracker, time.Time, *sample.Fields) (answer, Finding) {
 	return func(_ *Tracker, _ time.Time, f *sample.Fields) (answer, Finding) {
 		number, known := f[field].Get()
 		switch {
@@ -64,16 +72,17 @@ const hardwareSlowdown = 0x8 | 0x40 | 0x80
 const thermalShare = 0.1
 
 // throttled grades by how long hardware has held the clock down without a break.
+// Short of a clean reading a finding does not become milder.
 func throttled(t *Tracker, now time.Time, f *sample.Fields) (answer, Finding) {
-	slowed, known := hardwareSlows(t, now, f)
-	if !known {
+	slowed, known := hardwareSlows(t, f)
+	switch {
+	case !known:
+		t.throttledSince = time.Time{}
 		return cannotTell, Finding{}
-	}
-	if !slowed {
+	case !slowed:
 		t.throttledSince = time.Time{}
 		return clean, Finding{}
-	}
-	if t.throttledSince.IsZero() {
+	case t.throttledSince.IsZero():
 		t.throttledSince = now
 	}
 	lasted := now.Sub(t.throttledSince)
@@ -81,35 +90,39 @@ func throttled(t *Tracker, now time.Time, f *sample.Fields) (answer, Finding) {
 		Grade: v1alpha1.GradeSuspect, Action: v1alpha1.ActionContactSupport,
 		// A time of day, not a duration: a detail that changed with every pass would make
 		// every pass a change of the fleet.
-		Detail: "hardware has held the clock down since " + t.throttledSince.UTC().Format(time.RFC3339),
+		Detail: "hardware holds the clock down, first at " + t.throttledSince.UTC().Format(time.RFC3339),
 	}
-	switch {
-	case lasted >= t.policy.ThrottleDegraded:
+	if lasted >= t.policy.ThrottleDegraded {
 		finding.Grade = v1alpha1.GradeDegraded
-	case lasted < t.policy.ThrottleSuspect:
+	}
+	if standing := t.findings[throttledCode]; standing != nil && standing.Grade.Severity() >= finding.Grade.Severity() {
+		return faulty, *standing
+	}
+	if lasted < t.policy.ThrottleSuspect {
 		return cannotTell, Finding{}
 	}
 	return faulty, finding
 }
 
-func hardwareSlows(t *Tracker, now time.Time, f *sample.Fields) (slows, known bool) {
+func hardwareSlows(t *Tracker, f *sample.Fields) (slows, known bool) {
 	if reasons, ok := f[sample.ClocksEventReasons].Get(); ok {
 		return uint64(reasons)&hardwareSlowdown != 0, true
 	}
-	rate, ok := t.rate(sample.ThermalViolation, now, f)
-	return ok && rate > thermalShare, ok
+	share, ok := t.rates.perSecond(sample.ThermalViolation)
+	return ok && share > thermalShare, ok
 }
 
 // replays grades the rate of PCIe replays; the count itself says nothing.
-func replays(t *Tracker, now time.Time, f *sample.Fields) (answer, Finding) {
-	rate, known := t.rate(sample.PCIeReplays, now, f)
-	switch perMinute := rate * 60; {
+func replays(t *Tracker, _ time.Time, _ *sample.Fields) (answer, Finding) {
+	perSecond, known := t.rates.perSecond(sample.PCIeReplays)
+	switch limit := t.policy.PCIeReplaysPerMinute; {
 	case !known:
 		return cannotTell, Finding{}
-	case perMinute > t.policy.PCIeReplaysPerMinute:
+	case perSecond*60 > limit:
 		return faulty, Finding{
 			Grade: v1alpha1.GradeSuspect, Action: v1alpha1.ActionContactSupport,
-			Detail: fmt.Sprintf("%.0f PCIe replays a minute", perMinute),
+			// The limit, not the rate, which would change with every window.
+			Detail: fmt.Sprintf("more than %g PCIe replays a minute", limit),
 		}
 	default:
 		return clean, Finding{}

@@ -44,6 +44,9 @@ func DefaultPolicy() (*Policy, error) {
 func ParsePolicy(text []byte) (*Policy, error) {
 	var in v1alpha1.HealthPolicy
 	if err := yaml.UnmarshalStrict(text, &in); err != nil {
+		if errs := badDurations(text); len(errs) > 0 {
+			err = errs.ToAggregate()
+		}
 		return nil, fmt.Errorf("decoding the health policy: %w", err)
 	}
 	policy, err := DefaultPolicy()
@@ -88,7 +91,7 @@ func (p *Policy) override(in v1alpha1.HealthPolicy) field.ErrorList {
 
 func (p *Policy) overrideXID(path *field.Path, key string, in v1alpha1.XIDPolicy) field.ErrorList {
 	code, err := strconv.Atoi(key)
-	if err != nil || code <= 0 {
+	if err != nil || code <= 0 || strconv.Itoa(code) != key {
 		return field.ErrorList{field.Invalid(path, key, "must be an XID code, such as 79")}
 	}
 	var errs field.ErrorList
@@ -105,6 +108,36 @@ func (p *Policy) overrideXID(path *field.Path, key string, in v1alpha1.XIDPolicy
 		rule.Action = in.Action
 	}
 	p.XID[code] = rule
+	return errs
+}
+
+// badDurations names the durations that cannot be read: the decoder's own error does
+// not say which of them it stopped at.
+func badDurations(text []byte) field.ErrorList {
+	var in struct {
+		Probation any            `json:"probation"`
+		Throttle  map[string]any `json:"throttle"`
+	}
+	if err := yaml.Unmarshal(text, &in); err != nil {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, d := range []struct {
+		path  *field.Path
+		value any
+	}{
+		{field.NewPath("probation"), in.Probation},
+		{field.NewPath("throttle", "suspectAfter"), in.Throttle["suspectAfter"]},
+		{field.NewPath("throttle", "degradedAfter"), in.Throttle["degradedAfter"]},
+	} {
+		if d.value == nil {
+			continue
+		}
+		written, isText := d.value.(string)
+		if _, err := time.ParseDuration(written); !isText || err != nil {
+			errs = append(errs, field.Invalid(d.path, d.value, "must be a duration, such as 10m"))
+		}
+	}
 	return errs
 }
 

@@ -2,14 +2,11 @@ package health
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"wastenot.dev/api/v1alpha1"
 	"wastenot.dev/telemetry/sample"
 )
-
-const xidPrefix = "XID"
 
 // Tracker remembers what counts against one device. It is not safe for concurrent
 // use; its owner serialises.
@@ -23,25 +20,27 @@ type Tracker struct {
 	judged         bool
 	vendorExcludes bool
 	throttledSince time.Time
-	// counters are the last known readings of counters, for rates.
-	counters map[sample.Field]counter
-}
-
-type counter struct {
-	value float64
-	at    time.Time
+	rates          rates
 }
 
 // NewTracker returns a tracker that knows nothing.
 func NewTracker(policy *Policy) *Tracker {
-	return &Tracker{policy: policy, findings: map[string]*Finding{}, counters: map[sample.Field]counter{}}
+	return &Tracker{policy: policy, findings: map[string]*Finding{}, rates: rates{}}
 }
 
 // Seed restores a finding from a durable record, so that a new process does not
-// forgive what an old one saw.
+// forgive what an old one saw. XID findings are graded by today's policy; one that
+// it no longer counts is left out.
 func (t *Tracker) Seed(finding Finding, vendorExcludes bool) {
-	t.findings[finding.Code] = &finding
 	t.vendorExcludes = t.vendorExcludes || vendorExcludes
+	if code, isXID := xidOf(finding.Code); isXID {
+		rule := t.policy.rule(code)
+		if rule.Grade.Severity() == 0 {
+			return
+		}
+		finding.Grade, finding.Action = rule.Grade, rule.Action
+	}
+	t.findings[finding.Code] = &finding
 }
 
 // Observe takes one pass of readings, made at observedAt and good for budget.
@@ -50,55 +49,67 @@ func (t *Tracker) Observe(source string, observedAt time.Time, budget time.Durat
 	if !observedAt.After(t.observedAt) {
 		return
 	}
-	if !t.observedAt.IsZero() && observedAt.Sub(t.observedAt) > budget {
+	if !t.observedAt.IsZero() && observedAt.Sub(t.observedAt) > t.budget {
 		t.interrupt()
 	}
-	t.observeXID(source, observedAt, fields)
+	t.rates.observe(observedAt, budget, fields)
+	t.observeXID(source, observedAt, fields[sample.XID])
 	for _, c := range checks {
 		answer, finding := c.run(t, observedAt, fields)
 		finding.Code = c.code
 		t.settle(source, observedAt, answer, finding)
 	}
-	t.remember(observedAt, fields)
-	t.observedAt, t.budget = observedAt, budget
 	t.judged = fields[sample.XID].IsKnown()
+	t.settleForeign(source, observedAt)
+	t.observedAt, t.budget = observedAt, budget
 }
 
-// interrupt restarts every probation: nobody looked for longer than a reading lasts.
+// interrupt restarts whatever must last without a gap: nobody looked for longer than
+// a reading is believed.
 func (t *Tracker) interrupt() {
 	for _, f := range t.findings {
 		f.CleanSince = time.Time{}
 	}
 	t.throttledSince = time.Time{}
+	clear(t.rates)
 }
 
 // observeXID reads the gauge of the last XID. It is sticky: another code does not
 // end a finding, only 0 does, which the gauge shows after a reset or a new driver.
-func (t *Tracker) observeXID(source string, now time.Time, fields *sample.Fields) {
-	number, known := fields[sample.XID].Get()
-	current := ""
-	if known && number > 0 {
+func (t *Tracker) observeXID(source string, now time.Time, gauge sample.Value) {
+	number, known := gauge.Get()
+	current, others := "", cannotTell
+	switch {
+	case known && number == 0:
+		t.vendorExcludes, others = false, clean
+	case known && number > 0:
 		rule := t.policy.rule(int(number))
 		t.vendorExcludes = t.vendorExcludes || !rule.PluginIgnores
 		if rule.Grade.Severity() > 0 {
-			current = fmt.Sprintf("%s%d", xidPrefix, rule.Code)
+			current = xidCode(rule.Code)
 			t.settle(source, now, faulty, Finding{
 				Code: current, Grade: rule.Grade, Action: rule.Action, Detail: fmt.Sprintf("XID %d: %s", rule.Code, rule.Name),
 			})
 		}
 	}
-	if known && number == 0 {
-		t.vendorExcludes = false
+	for code := range t.findings {
+		if _, isXID := xidOf(code); isXID && code != current {
+			t.settle(source, now, others, Finding{Code: code})
+		}
+	}
+}
+
+// settleForeign ends findings that no rule of this version makes, which another
+// version recorded: a pass that can prove health is clean of them.
+func (t *Tracker) settleForeign(source string, now time.Time) {
+	verdict := cannotTell
+	if t.judged {
+		verdict = clean
 	}
 	for code := range t.findings {
-		if !strings.HasPrefix(code, xidPrefix) || code == current {
-			continue
+		if _, isXID := xidOf(code); !isXID && !hasCheck(code) {
+			t.settle(source, now, verdict, Finding{Code: code})
 		}
-		verdict := cannotTell
-		if known && number == 0 {
-			verdict = clean
-		}
-		t.settle(source, now, verdict, Finding{Code: code})
 	}
 }
 
@@ -107,7 +118,7 @@ func (t *Tracker) settle(source string, now time.Time, answer answer, finding Fi
 	existing := t.findings[finding.Code]
 	switch {
 	case answer == faulty:
-		finding.Source, finding.FirstSeen = source, now
+		finding.Source, finding.FirstSeen, finding.CleanSince = source, now, time.Time{}
 		if existing != nil {
 			finding.FirstSeen = existing.FirstSeen
 		}
@@ -117,29 +128,8 @@ func (t *Tracker) settle(source string, now time.Time, answer answer, finding Fi
 		existing.CleanSince = time.Time{}
 	case existing.CleanSince.IsZero():
 		existing.CleanSince = now
-	}
-	if existing = t.findings[finding.Code]; existing != nil && !existing.CleanSince.IsZero() && now.Sub(existing.CleanSince) >= t.policy.Probation {
+	case now.Sub(existing.CleanSince) >= t.policy.Probation:
 		delete(t.findings, finding.Code)
-	}
-}
-
-// rate is the growth of a counter per second since the last pass. A counter that
-// fell was reset with the driver; its rate is unknown for one pass.
-func (t *Tracker) rate(field sample.Field, now time.Time, fields *sample.Fields) (float64, bool) {
-	number, known := fields[field].Get()
-	last, seen := t.counters[field]
-	elapsed := now.Sub(last.at).Seconds()
-	if !known || !seen || elapsed <= 0 || number < last.value {
-		return 0, false
-	}
-	return (number - last.value) / elapsed, true
-}
-
-func (t *Tracker) remember(now time.Time, fields *sample.Fields) {
-	for _, field := range []sample.Field{sample.PCIeReplays, sample.ThermalViolation} {
-		if number, known := fields[field].Get(); known {
-			t.counters[field] = counter{value: number, at: now}
-		}
 	}
 }
 

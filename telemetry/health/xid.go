@@ -25,6 +25,17 @@ type XIDRule struct {
 	PluginIgnores bool
 }
 
+const xidPrefix = "XID"
+
+// xidCode is the finding of an XID, such as XID79, and xidOf the XID of a finding.
+func xidCode(code int) string { return xidPrefix + strconv.Itoa(code) }
+
+func xidOf(finding string) (int, bool) {
+	digits, found := strings.CutPrefix(finding, xidPrefix)
+	code, err := strconv.Atoi(digits)
+	return code, found && err == nil && code > 0
+}
+
 // loadXIDTable reads the embedded catalogue.
 func loadXIDTable(text string) (map[int]XIDRule, error) {
 	reader := csv.NewReader(strings.NewReader(text))

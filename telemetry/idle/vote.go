@@ -1,11 +1,15 @@
 package idle
 
-import "wastenot.dev/telemetry/sample"
+import (
+	"math/bits"
+
+	"wastenot.dev/telemetry/sample"
+)
 
 // subsystem is the part of a device that a signal watches, and module the counter
 // unit that measures it. A fault of one module silences all its signals together
 // (dcgm-exporter#662), so agreement needs two.
-type subsystem int
+type subsystem uint
 
 const (
 	engine subsystem = 1 << iota
@@ -13,7 +17,7 @@ const (
 	process
 )
 
-type module int
+type module uint
 
 const (
 	profiling module = 1 << iota
@@ -27,15 +31,17 @@ type signal struct {
 	module    module
 	// underMIG tells that the reading is made per MIG instance.
 	underMIG bool
+	// work tells that the reading shows work being done, not only that something runs.
+	work bool
 }
 
 var signals = []signal{
-	{sample.EngineActive, engine, profiling, true},
-	{sample.SMActive, engine, profiling, true},
-	{sample.TensorActive, engine, profiling, true},
-	{sample.DRAMActive, memoryTraffic, profiling, true},
-	{sample.GPUUtil, engine, nvml, false},
-	{sample.MemCopyUtil, memoryTraffic, nvml, false},
+	{field: sample.EngineActive, subsystem: engine, module: profiling, underMIG: true},
+	{field: sample.SMActive, subsystem: engine, module: profiling, underMIG: true, work: true},
+	{field: sample.TensorActive, subsystem: engine, module: profiling, underMIG: true, work: true},
+	{field: sample.DRAMActive, subsystem: memoryTraffic, module: profiling, underMIG: true, work: true},
+	{field: sample.GPUUtil, subsystem: engine, module: nvml},
+	{field: sample.MemCopyUtil, subsystem: memoryTraffic, module: nvml, work: true},
 }
 
 const (
@@ -64,43 +70,44 @@ type Votes struct {
 
 // Vote reads the votes of one device, or of one MIG instance when mig is set.
 func Vote(fields *sample.Fields, mig bool) Votes {
-	votes := Votes{Efficient: true}
-	var subsystems subsystem
-	var modules module
-	var engineBusy, workSeen, workKnown bool
-	for _, s := range signals {
-		number, known := fields[s.field].Get()
-		if !known || (mig && !s.underMIG) {
-			continue
-		}
-		busy := number > busyAbove
-		votes.Busy = votes.Busy || busy
-		subsystems |= s.subsystem
-		modules |= s.module
-		switch s.field {
-		case sample.EngineActive, sample.GPUUtil:
-			engineBusy = engineBusy || busy
-		default:
-			workKnown = true
-			workSeen = workSeen || busy
+	var seen ballot
+	for i := range signals {
+		if s := &signals[i]; s.underMIG || !mig {
+			seen.count(s, fields[s.field])
 		}
 	}
-	if used, known := fields[sample.FBUsed].Get(); known {
-		votes.ProcessKnown, votes.NoProcess = true, used < noProcessBelow
-		if votes.NoProcess {
-			subsystems |= process
-			modules |= nvml
-		}
+	used, known := fields[sample.FBUsed].Get()
+	votes := Votes{
+		Busy: seen.engineBusy || seen.workBusy, Efficient: !seen.engineBusy || !seen.workKnown || seen.workBusy,
+		ProcessKnown: known, NoProcess: known && used < noProcessBelow,
 	}
-	votes.Efficient = !engineBusy || !workKnown || workSeen
-	votes.Quiet = !votes.Busy && count(int(subsystems)) >= 2 && count(int(modules)) >= 2
+	if votes.NoProcess {
+		seen.subsystems |= process
+		seen.modules |= nvml
+	}
+	votes.Quiet = !votes.Busy && bits.OnesCount(uint(seen.subsystems)) >= 2 && bits.OnesCount(uint(seen.modules)) >= 2
 	return votes
 }
 
-func count(bits int) int {
-	n := 0
-	for ; bits != 0; bits &= bits - 1 {
-		n++
+// ballot gathers the signals of one pass.
+type ballot struct {
+	subsystems                      subsystem
+	modules                         module
+	engineBusy, workBusy, workKnown bool
+}
+
+func (b *ballot) count(s *signal, reading sample.Value) {
+	number, known := reading.Get()
+	if !known {
+		return
 	}
-	return n
+	b.subsystems |= s.subsystem
+	b.modules |= s.module
+	busy := number > busyAbove
+	if s.work {
+		b.workKnown = true
+		b.workBusy = b.workBusy || busy
+	} else {
+		b.engineBusy = b.engineBusy || busy
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -20,9 +21,10 @@ import (
 )
 
 const (
-	second = time.Second
 	// settle is how long changes are gathered before the objects are looked at.
 	settle = 20 * time.Millisecond
+	// retry is how long the next try waits after one that failed.
+	retry = time.Second
 	// resync is how often the objects are looked at without a change.
 	resync = 10 * time.Second
 )
@@ -32,6 +34,8 @@ type Source interface {
 	Snapshot() *fleet.Snapshot
 	// Changed returns a channel that is closed at the next change.
 	Changed() <-chan struct{}
+	// Dismiss forgets a device and what counts against it.
+	Dismiss(uuid string)
 }
 
 // Controller keeps the Quarantine objects in line with the fleet.
@@ -43,6 +47,9 @@ type Controller struct {
 	Objects  <-chan struct{}
 	Recorder events.EventRecorder
 	Clock    clock.WithTicker
+
+	// listed holds the names of the objects of the last pass.
+	listed map[string]bool
 }
 
 // Run keeps reconciling until ctx ends.
@@ -51,10 +58,10 @@ func (c *Controller) Run(ctx context.Context) error {
 	ticker := c.Clock.NewTicker(resync)
 	defer ticker.Stop()
 	for {
-		changed := c.Source.Changed()
+		changed, pause := c.Source.Changed(), settle
 		if err := c.reconcile(klog.NewContext(ctx, logger)); err != nil && ctx.Err() == nil {
-			logger.Error(err, "Reconciling quarantines; trying again")
-			changed = closed
+			logger.Error(err, "Reconciling quarantines; trying again", "delay", retry)
+			changed, pause = closed, retry
 		}
 		select {
 		case <-ctx.Done():
@@ -66,7 +73,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-c.Clock.After(settle):
+		case <-c.Clock.After(pause):
 		}
 	}
 }
@@ -90,32 +97,62 @@ func (c *Controller) reconcile(ctx context.Context) error {
 		existing[list.Items[i].Name] = &list.Items[i]
 	}
 	var errs []error
-	snapshot := c.Source.Snapshot()
-	for _, node := range snapshot.Nodes {
+	for _, node := range c.Source.Snapshot().Nodes {
 		for i := range node.Devices {
-			if d := &node.Devices[i]; d.UUID != "" {
-				errs = append(errs, c.reconcileDevice(ctx, node.Name, d, existing[objectName(d.UUID)]))
+			if err := c.reconcileDevice(ctx, node.Name, &node.Devices[i], existing); err != nil {
+				errs = append(errs, err)
 			}
 		}
+	}
+	c.listed = make(map[string]bool, len(existing))
+	for name := range existing {
+		c.listed[name] = true
 	}
 	return errors.Join(errs...)
 }
 
-func (c *Controller) reconcileDevice(ctx context.Context, node string, d *fleet.Device, q *v1alpha1.Quarantine) error {
-	failed := d.Grade == v1alpha1.GradeFailed
-	switch {
-	case q == nil && failed:
-		return c.create(ctx, node, d)
-	case q == nil || !managed(q) || q.DeletionTimestamp != nil:
+func (c *Controller) reconcileDevice(ctx context.Context, node string, d *fleet.Device, existing map[string]*v1alpha1.Quarantine) error {
+	if d.UUID == "" {
 		return nil
-	case failed:
-		return c.update(ctx, node, d, q)
-	case d.Grade == v1alpha1.GradeUnknown:
+	}
+	q := existing[objectName(d.UUID)]
+	switch d.Grade {
+	case v1alpha1.GradeUnknown:
 		// Nobody knows, which is no recovery.
 		return nil
+	case v1alpha1.GradeFailed:
+		if q == nil {
+			return c.begin(ctx, node, d)
+		}
+		if ours(q) {
+			return c.update(ctx, node, d, q)
+		}
 	default:
-		return c.end(ctx, d, q)
+		if q != nil && ours(q) {
+			return c.end(ctx, d, q)
+		}
 	}
+	return nil
+}
+
+// ours tells whether the object is telemetry's and has not ended yet.
+func ours(q *v1alpha1.Quarantine) bool { return managed(q) && q.DeletionTimestamp == nil }
+
+// begin gives a device its object, unless it had one that an operator deleted after
+// the device was last seen.
+func (c *Controller) begin(ctx context.Context, node string, d *fleet.Device) error {
+	if c.listed[objectName(d.UUID)] && c.Clock.Since(d.ObservedAt) > d.Budget {
+		c.clear(ctx, node, d)
+		return nil
+	}
+	return c.create(ctx, node, d)
+}
+
+// clear follows an operator who deleted the quarantine of a device that is no longer
+// seen, as after a card was replaced. Nothing else could ever end it.
+func (c *Controller) clear(ctx context.Context, node string, d *fleet.Device) {
+	klog.FromContext(ctx).Info("The quarantine of a device that is no longer seen was deleted; forgetting the device", "node", node, "device", d.UUID)
+	c.Source.Dismiss(d.UUID)
 }
 
 func (c *Controller) create(ctx context.Context, node string, d *fleet.Device) error {
@@ -133,7 +170,7 @@ func (c *Controller) create(ctx context.Context, node string, d *fleet.Device) e
 		fmt.Sprintf("device %s (gpu %s) gets no new work: %s, needs %s", d.UUID, d.Index, q.Spec.Reason, q.Spec.Action))
 	q.Status = status
 	if err := c.Client.Status().Update(ctx, q); err != nil {
-		return fmt.Errorf("writing the status of quarantine %s: %w", q.Name, err)
+		return ignoreGone(fmt.Errorf("writing the status of quarantine %s: %w", q.Name, err))
 	}
 	return nil
 }
@@ -174,7 +211,7 @@ func (c *Controller) event(node, eventType, reason, note string) {
 	// Events of a node are looked up by its name as the UID, as kubectl describe does.
 	c.Recorder.Eventf(&corev1.Node{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
-		ObjectMeta: metav1.ObjectMeta{Name: node},
+		ObjectMeta: metav1.ObjectMeta{Name: node, UID: types.UID(node)},
 	}, nil, eventType, reason, "Quarantine", "%s", note)
 }
 

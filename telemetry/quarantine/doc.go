@@ -6,8 +6,9 @@
 // somebody else created.
 //
 // cmd/telemetry runs it. Invariants: a quarantine ends only because the device is
-// graded otherwise by fresh readings; a device that has vanished keeps it; an
-// operator's release is never undone.
+// graded otherwise by fresh readings, or by an operator; a device that has vanished
+// keeps it. A release is never undone. A deleted object comes back as long as the
+// device is read and Failed; once the device is no longer read, deleting clears it.
 //
 // Start reading at Controller.reconcile.
 package quarantine

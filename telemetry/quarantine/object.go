@@ -1,7 +1,10 @@
 package quarantine
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -13,8 +16,25 @@ import (
 // maxEvidence bounds the evidence that an object carries.
 const maxEvidence = 16
 
-// objectName is the name of a device's quarantine: one device, one object.
-func objectName(uuid string) string { return strings.ToLower(uuid) }
+// objectName is the name of a device's quarantine: one device, one object. A UUID
+// that is no name as it stands is replaced by its digest.
+func objectName(uuid string) string {
+	name := strings.ToLower(uuid)
+	if !isLabel(name) {
+		return fmt.Sprintf("device-%x", sha256.Sum256([]byte(uuid)))
+	}
+	return name
+}
+
+// isLabel tells whether the name is a DNS label, as every name of ours is. It stands
+// for the library's check, which is slow for every device of a fleet.
+func isLabel(name string) bool {
+	const maxLabel = 63
+	if name == "" || len(name) > maxLabel || name[0] == '-' || name[len(name)-1] == '-' {
+		return false
+	}
+	return !strings.ContainsFunc(name, func(r rune) bool { return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') })
+}
 
 // newObject builds the quarantine of a device that Failed.
 func newObject(node string, d *fleet.Device) *v1alpha1.Quarantine {
@@ -42,7 +62,7 @@ func statusOf(d *fleet.Device, released bool) v1alpha1.QuarantineStatus {
 	status := v1alpha1.QuarantineStatus{Phase: v1alpha1.PhaseActive, VendorExcludes: d.VendorExcludes}
 	if !d.CleanSince.IsZero() {
 		status.Phase = v1alpha1.PhaseProbation
-		status.CleanSince = &metav1.Time{Time: d.CleanSince.Truncate(second)}
+		status.CleanSince = &metav1.Time{Time: d.CleanSince.Truncate(time.Second)}
 	}
 	if released {
 		status.Phase = v1alpha1.PhaseReleased
@@ -54,7 +74,7 @@ func statusOf(d *fleet.Device, released bool) v1alpha1.QuarantineStatus {
 		}
 		status.Evidence = append(status.Evidence, v1alpha1.Evidence{
 			Code: r.Code, Grade: r.Grade, Detail: r.Detail, Source: r.Source,
-			FirstSeen: metav1.Time{Time: r.FirstSeen.Truncate(second)},
+			FirstSeen: metav1.Time{Time: r.FirstSeen.Truncate(time.Second)},
 		})
 	}
 	return status

@@ -59,6 +59,9 @@ func (f *Fleet) Watch(request *telemetryv1alpha1.WatchRequest, stream grpc.Serve
 		case <-changed:
 			changed = f.source.Changed()
 			next := f.source.Snapshot()
+			if next == last {
+				continue // It was read before the word of it came.
+			}
 			event = deltaEvent(last, next)
 			last = next
 		}

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"wastenot.dev/api/v1alpha1"
@@ -46,50 +44,4 @@ func buildHolders(holders []sample.Holder) []fleet.Holder {
 		out = append(out, fleet.Holder(h))
 	}
 	return out
-}
-
-// sameNode tells whether two published forms say the same. That a reading was made
-// again is no change; that it was made much later is, so that readers see ages.
-func sameNode(a, b *fleet.Node) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	if a.Group != b.Group || !maps.Equal(a.Labels, b.Labels) || len(a.Devices) != len(b.Devices) {
-		return false
-	}
-	for i := range a.Devices {
-		if !sameDevice(&a.Devices[i], &b.Devices[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func sameDevice(a, b *fleet.Device) bool {
-	return a.UUID == b.UUID && a.Index == b.Index && a.Model == b.Model && a.PCIBusID == b.PCIBusID &&
-		sameVerdict(a, b) && sameUse(a, b) &&
-		a.Budget == b.Budget && a.AgeIsLowerBound == b.AgeIsLowerBound &&
-		b.ObservedAt.Sub(a.ObservedAt) < ageStep(b.Budget)
-}
-
-// ageStep is how much older than published a reading's time may grow.
-func ageStep(budget time.Duration) time.Duration { return max(budget/3, time.Second) }
-
-func sameVerdict(a, b *fleet.Device) bool {
-	return a.Grade == b.Grade && a.Action == b.Action && a.VendorExcludes == b.VendorExcludes &&
-		a.CleanSince.Equal(b.CleanSince) && slices.Equal(a.Reasons, b.Reasons)
-}
-
-func sameUse(a, b *fleet.Device) bool {
-	if a.Activity != b.Activity || a.MIG != b.MIG || a.Attribution != b.Attribution || !slices.Equal(a.Holders, b.Holders) || len(a.Partitions) != len(b.Partitions) {
-		return false
-	}
-	for i := range a.Partitions {
-		p, q := &a.Partitions[i], &b.Partitions[i]
-		if p.GI != q.GI || p.CI != q.CI || p.UUID != q.UUID || p.Profile != q.Profile ||
-			p.Activity != q.Activity || p.Attribution != q.Attribution || !slices.Equal(p.Holders, q.Holders) {
-			return false
-		}
-	}
-	return true
 }

@@ -9,7 +9,8 @@
 // Snapshot and wait on Changed. Invariants: a published snapshot never changes and
 // shares unchanged nodes with the one before, so that a reader finds what differs by
 // comparing pointers; generations grow by one with every change; a device whose
-// readings are too old is Unknown but stays.
+// readings are too old is Unknown but stays; a device is on one node only; only nodes
+// that Kubernetes has, and that have devices, are published.
 //
 // Start reading at Store.Accept.
 package store

@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -16,107 +17,91 @@ import (
 type node struct {
 	name, group string
 	labels      map[string]string
-	devices     map[string]*device
+	// placed tells that Kubernetes has the node. One that it does not have is not
+	// published and only keeps what counts against its devices.
+	placed  bool
+	devices map[deviceKey]*device
 }
 
-// device is the working state of one device.
-type device struct {
-	uuid, index, model, pciBusID string
-	health                       *health.Tracker
-	idle                         *idle.Tracker
+// deviceKey tells devices of a node apart: by UUID, or by index where there is none.
+type deviceKey struct{ uuid, index string }
 
-	observedAt      time.Time
-	ageIsLowerBound bool
-	budget          time.Duration
-	attribution     sample.Attribution
-	holders         []sample.Holder
-	mig             bool
-	partitions      []*partition
-}
-
-// partition is the working state of one MIG instance.
-type partition struct {
-	gi, ci, uuid, profile string
-	idle                  *idle.Tracker
-	attribution           sample.Attribution
-	holders               []sample.Holder
-}
-
-// device returns the device's state, making it when it is new. A device without a
-// UUID is told apart by its index on the node.
-func (n *node) device(uuid, index string, options Options) *device {
-	key := uuid
-	if key == "" {
-		key = "index " + index
+func (n *node) take(d *device) {
+	if d.home != nil {
+		delete(d.home.devices, d.key())
 	}
-	d := n.devices[key]
-	if d == nil {
-		d = &device{uuid: uuid, health: health.NewTracker(options.Policy), idle: idle.NewTracker(options.IdleWindow)}
-		n.devices[key] = d
+	d.home = n
+	n.devices[d.key()] = d
+}
+
+func (s *Store) newDevice(uuid, index string) *device {
+	d := &device{uuid: uuid, index: index, health: health.NewTracker(s.options.Policy), idle: idle.NewTracker(s.options.IdleWindow)}
+	if uuid != "" {
+		s.devices[uuid] = d
 	}
 	return d
 }
 
-// observe takes one device of a batch.
-func (n *node) observe(batch *sample.Batch, in *sample.Device, options Options) {
-	d := n.device(in.UUID, in.Index, options)
-	if batch.ObservedAt.Before(d.observedAt) {
-		return
-	}
-	d.health.Observe(batch.Source, batch.ObservedAt, batch.Budget, &in.Fields)
-	d.idle.Observe(batch.ObservedAt, batch.Budget, &in.Fields, in.MIG, in.Attribution)
-	d.index = cmp.Or(in.Index, d.index)
-	d.model = cmp.Or(in.Model, d.model)
-	d.pciBusID = cmp.Or(in.PCIBusID, d.pciBusID)
-	d.observedAt, d.ageIsLowerBound, d.budget = batch.ObservedAt, batch.AgeIsLowerBound, batch.Budget
-	d.attribution, d.holders, d.mig = in.Attribution, in.Holders, in.MIG
-	d.observePartitions(batch, in.Partitions, options)
+func (s *Store) drop(d *device) {
+	delete(d.home.devices, d.key())
+	delete(s.devices, d.uuid)
 }
 
-// observePartitions replaces the layout. An instance that was not there in the last
-// pass starts without history, since ids come back with another layout.
-func (d *device) observePartitions(batch *sample.Batch, in []sample.Partition, options Options) {
-	next := make([]*partition, 0, len(in))
-	for i := range in {
-		p := d.partition(&in[i])
-		if p == nil {
-			p = &partition{gi: in[i].GI, ci: in[i].CI, profile: in[i].Profile, idle: idle.NewTracker(options.IdleWindow)}
-		}
-		p.uuid = cmp.Or(in[i].UUID, p.uuid)
-		p.attribution, p.holders = in[i].Attribution, in[i].Holders
-		p.idle.Observe(batch.ObservedAt, batch.Budget, &in[i].Fields, true, in[i].Attribution)
-		next = append(next, p)
+// claim finds or makes the device that a reading of the node is about, and names the
+// node that it was taken from, if any.
+//
+// A device is on one node. When two report it, as after a target that names the wrong
+// node, the one that has it keeps it while its readings are believed, so that the
+// device does not go back and forth. Whoever gets it gets its history.
+func (s *Store) claim(n *node, in *sample.Device, at time.Time) (d *device, from string, err error) {
+	if in.UUID == "" {
+		d, err = s.claimUnnamed(n, in.Index)
+		return d, "", err
 	}
-	d.partitions = next
+	// The same device, from a pass in which its UUID was lost.
+	delete(n.devices, deviceKey{index: in.Index})
+	d = s.devices[in.UUID]
+	switch {
+	case d == nil:
+		d = s.newDevice(in.UUID, in.Index)
+	case d.home == n:
+		return d, "", nil
+	case d.home.placed && at.Sub(d.observedAt) <= d.budget:
+		return nil, "", fmt.Errorf("device %s is already read on node %s", d.uuid, d.home.name)
+	default:
+		from = d.home.name
+	}
+	n.take(d)
+	return d, from, nil
 }
 
-func (d *device) partition(in *sample.Partition) *partition {
-	for _, p := range d.partitions {
-		if p.gi == in.GI && p.ci == in.CI && p.profile == in.Profile {
-			return p
-		}
+// claimUnnamed finds a device that has no UUID by its index on the node. Where the
+// index is that of a device with one, nobody can tell whether it is the same.
+func (s *Store) claimUnnamed(n *node, index string) (*device, error) {
+	if d := n.devices[deviceKey{index: index}]; d != nil {
+		return d, nil
 	}
-	return nil
-}
-
-// forget drops devices that no source has reported for a while, unless something
-// counts against them.
-func (n *node) forget(now time.Time, after time.Duration) {
-	for key, d := range n.devices {
-		if !d.observedAt.IsZero() && now.Sub(d.observedAt) > after && len(d.health.Verdict(now).Findings) == 0 {
-			delete(n.devices, key)
+	for _, d := range n.devices {
+		if d.index == index {
+			return nil, fmt.Errorf("a reading of gpu %s has no UUID, and may be of %s or not", index, d.uuid)
 		}
 	}
+	d := s.newDevice("", index)
+	n.take(d)
+	return d, nil
 }
 
-// build makes the node's published form.
+// build makes the node's published form, nil when there is nothing to publish.
 func (n *node) build(now time.Time) *fleet.Node {
-	out := &fleet.Node{Name: n.name, Group: n.group, Labels: n.labels}
+	if n == nil || !n.placed || len(n.devices) == 0 {
+		return nil
+	}
+	out := &fleet.Node{Name: n.name, Group: n.group, Labels: n.labels, Devices: make([]fleet.Device, 0, len(n.devices))}
 	for _, d := range n.devices {
 		out.Devices = append(out.Devices, d.build(now))
 	}
 	slices.SortFunc(out.Devices, func(a, b fleet.Device) int {
-		return cmp.Or(cmp.Compare(ordinal(a.Index), ordinal(b.Index)), cmp.Compare(a.UUID, b.UUID))
+		return cmp.Or(cmp.Compare(ordinal(a.Index), ordinal(b.Index)), cmp.Compare(a.UUID, b.UUID), cmp.Compare(a.Index, b.Index))
 	})
 	out.CountFailed()
 	return out

@@ -2,7 +2,10 @@ package store
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +17,10 @@ import (
 	"wastenot.dev/telemetry/idle"
 	"wastenot.dev/telemetry/sample"
 )
+
+// ErrNotANode says that readings name a node that is not in the cluster, such as the
+// pod of an exporter that was not told its node.
+var ErrNotANode = errors.New("it is no node of the cluster")
 
 // Options configure a Store.
 type Options struct {
@@ -33,8 +40,10 @@ type Options struct {
 type Store struct {
 	options Options
 
-	mu      sync.Mutex
-	nodes   map[string]*node
+	mu    sync.Mutex
+	nodes map[string]*node
+	// devices holds every device that has a UUID.
+	devices map[string]*device
 	changed chan struct{}
 
 	snapshot atomic.Pointer[fleet.Snapshot]
@@ -48,7 +57,7 @@ func New(options Options) *Store {
 	if options.Forget == 0 {
 		options.Forget = time.Hour
 	}
-	s := &Store{options: options, nodes: map[string]*node{}, changed: make(chan struct{})}
+	s := &Store{options: options, nodes: map[string]*node{}, devices: map[string]*device{}, changed: make(chan struct{})}
 	s.snapshot.Store(&fleet.Snapshot{Epoch: options.Epoch, Nodes: map[string]*fleet.Node{}})
 	return s
 }
@@ -64,35 +73,58 @@ func (s *Store) Changed() <-chan struct{} {
 	return s.changed
 }
 
-// Accept takes one batch. Readings of a node that is not named are of no use to a
-// scheduler and are dropped.
-func (s *Store) Accept(batch sample.Batch) {
-	if batch.Node == "" {
-		return
-	}
+// Accept takes one batch. The error says what of it was not believed: everything
+// when its node is not in the cluster (ErrNotANode), and devices that another node
+// is known to have.
+func (s *Store) Accept(batch sample.Batch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := s.node(batch.Node)
-	for i := range batch.Devices {
-		n.observe(&batch, &batch.Devices[i], s.options)
+	n := s.nodes[batch.Node]
+	if n == nil || !n.placed {
+		return fmt.Errorf("readings of %q are of no use: %w", batch.Node, ErrNotANode)
 	}
-	s.publish(batch.Node)
+	touched := []string{n.name}
+	var errs []error
+	for i := range batch.Devices {
+		in := &batch.Devices[i]
+		d, from, err := s.claim(n, in, batch.ObservedAt)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if from != "" {
+			touched = append(touched, from)
+		}
+		d.observe(&batch, in, s.options.IdleWindow)
+	}
+	s.publish(touched...)
+	return errors.Join(errs...)
 }
 
-// Place says what Kubernetes knows of the node.
+// Place says that Kubernetes has the node, and what it knows of it.
 func (s *Store) Place(name, group string, labels map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.node(name)
-	n.group, n.labels = group, maps.Clone(labels)
+	n.placed, n.group, n.labels = true, group, maps.Clone(labels)
 	s.publish(name)
 }
 
-// Remove forgets a node that left the cluster, with its devices.
+// Remove forgets a node that left the cluster, with its devices. What Failed is only
+// put aside: it is not forgiven when it comes back, there or elsewhere.
 func (s *Store) Remove(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.nodes, name)
+	n := s.nodes[name]
+	if n == nil {
+		return
+	}
+	n.placed, n.group, n.labels = false, "", nil
+	for _, d := range n.devices {
+		if !d.failed(s.options.Clock.Now()) {
+			s.drop(d)
+		}
+	}
 	s.publish(name)
 }
 
@@ -101,7 +133,11 @@ func (s *Store) Remove(name string) {
 func (s *Store) Seed(nodeName, uuid, model string, findings []health.Finding, vendorExcludes bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d := s.node(nodeName).device(uuid, "", s.options)
+	d := s.devices[uuid]
+	if d == nil {
+		d = s.newDevice(uuid, "")
+		s.node(nodeName).take(d)
+	}
 	d.model = model
 	for _, finding := range findings {
 		d.health.Seed(finding, vendorExcludes)
@@ -109,16 +145,34 @@ func (s *Store) Seed(nodeName, uuid, model string, findings []health.Finding, ve
 	s.publish(nodeName)
 }
 
+// Dismiss forgets a device and what counts against it. Readings bring it back.
+func (s *Store) Dismiss(uuid string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.devices[uuid]
+	if d == nil {
+		return
+	}
+	s.drop(d)
+	s.publish(d.home.name)
+}
+
 // Tick judges everything again by the clock: readings age, windows fill.
 func (s *Store) Tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	names := make([]string, 0, len(s.nodes))
+	now := s.options.Clock.Now()
 	for name, n := range s.nodes {
-		n.forget(s.options.Clock.Now(), s.options.Forget)
-		names = append(names, name)
+		for _, d := range n.devices {
+			if d.forgettable(now, s.options.Forget) {
+				s.drop(d)
+			}
+		}
+		if !n.placed && len(n.devices) == 0 {
+			delete(s.nodes, name)
+		}
 	}
-	s.publish(names...)
+	s.publish(slices.Collect(maps.Keys(s.nodes))...)
 }
 
 // Run ticks until ctx ends.
@@ -138,7 +192,7 @@ func (s *Store) Run(ctx context.Context, interval time.Duration) {
 func (s *Store) node(name string) *node {
 	n := s.nodes[name]
 	if n == nil {
-		n = &node{name: name, devices: map[string]*device{}}
+		n = &node{name: name, devices: map[deviceKey]*device{}}
 		s.nodes[name] = n
 	}
 	return n
@@ -150,11 +204,7 @@ func (s *Store) publish(names ...string) {
 	old := s.snapshot.Load()
 	var nodes map[string]*fleet.Node
 	for _, name := range names {
-		before := old.Nodes[name]
-		var after *fleet.Node
-		if n := s.nodes[name]; n != nil {
-			after = n.build(now)
-		}
+		before, after := old.Nodes[name], s.nodes[name].build(now)
 		if sameNode(before, after) {
 			continue
 		}
