@@ -153,6 +153,9 @@ func (v *View) vendorExcludes(d *fleet.Device) bool {
 // that is not known. Devices that are not split up by profile give equally many, so
 // this takes that telemetry knows all of them.
 func (v *View) unitsOf(d *fleet.Device, want accelerator.Request, serving int64) int64 {
+	if d.LayoutUnknown && (want.Kind == accelerator.KindMIG || v.MixedMIG) {
+		return 0
+	}
 	if want.Kind == accelerator.KindMIG {
 		return profileCount(d, want.Profile)
 	}

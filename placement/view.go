@@ -34,6 +34,9 @@ func (v *View) serves(d *fleet.Device, want accelerator.Request) bool {
 	if isNeuron(d.UUID, d.Vendor) != (want.Kind == accelerator.KindNeuron) {
 		return false
 	}
+	if d.LayoutUnknown {
+		return true
+	}
 	switch want.Kind {
 	case accelerator.KindMIG:
 		if !d.MIG {

@@ -38,6 +38,8 @@ func failed(d *fleet.Device) {
 
 func vendorExcludes(d *fleet.Device) { d.VendorExcludes = true }
 
+func layoutUnknown(d *fleet.Device) { d.LayoutUnknown = true }
+
 // cut partitions the device; no profiles: the layout is not known.
 func cut(profiles ...string) func(*fleet.Device) {
 	return func(d *fleet.Device) {

@@ -35,6 +35,6 @@ func sameVerdict(a, b *fleet.Device) bool { return a.Grade == b.Grade && sameFor
 // sameForFilter compares what the filter reads: of the grades only Failed counts.
 func sameForFilter(a, b *fleet.Device) bool {
 	return (a.Grade == v1alpha1.GradeFailed) == (b.Grade == v1alpha1.GradeFailed) &&
-		a.VendorExcludes == b.VendorExcludes && a.Vendor == b.Vendor && a.MIG == b.MIG &&
+		a.VendorExcludes == b.VendorExcludes && a.Vendor == b.Vendor && a.MIG == b.MIG && a.LayoutUnknown == b.LayoutUnknown &&
 		slices.EqualFunc(a.Partitions, b.Partitions, func(a, b fleet.Partition) bool { return a.Profile == b.Profile })
 }

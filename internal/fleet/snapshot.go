@@ -62,6 +62,9 @@ type Device struct {
 
 	Activity      v1alpha1.Activity
 	ActivitySince time.Time
+	// LayoutUnknown tells that no reading has shown whether and how the device is
+	// partitioned, so that it may serve anything.
+	LayoutUnknown bool
 	// MIG tells that the device is partitioned into MIG instances.
 	MIG         bool
 	Partitions  []Partition

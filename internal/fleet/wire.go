@@ -37,7 +37,7 @@ func deviceToWire(d *Device) *telemetryv1alpha1.Device {
 		ObservedAt: stamp(d.ObservedAt), AgeIsLowerBound: d.AgeIsLowerBound, Budget: durationpb.New(d.Budget),
 		Activity: string(d.Activity), ActivitySince: stamp(d.ActivitySince),
 		Mig: d.MIG, Attribution: d.Attribution, Holders: holdersToWire(d.Holders),
-		CleanSince: stamp(d.CleanSince),
+		CleanSince: stamp(d.CleanSince), LayoutUnknown: d.LayoutUnknown,
 	}
 	for _, r := range d.Reasons {
 		out.Reasons = append(out.Reasons, &telemetryv1alpha1.Reason{
@@ -61,7 +61,7 @@ func deviceFromWire(d *telemetryv1alpha1.Device) Device {
 		ObservedAt: instant(d.GetObservedAt()), AgeIsLowerBound: d.GetAgeIsLowerBound(), Budget: d.GetBudget().AsDuration(),
 		Activity: v1alpha1.Activity(d.GetActivity()), ActivitySince: instant(d.GetActivitySince()),
 		MIG: d.GetMig(), Attribution: d.GetAttribution(), Holders: holdersFromWire(d.GetHolders()),
-		CleanSince: instant(d.GetCleanSince()),
+		CleanSince: instant(d.GetCleanSince()), LayoutUnknown: d.GetLayoutUnknown(),
 	}
 	for _, r := range d.GetReasons() {
 		out.Reasons = append(out.Reasons, Reason{

@@ -18,7 +18,7 @@ func (d *device) build(now time.Time) fleet.Device {
 		UUID: d.uuid, Index: d.index, Vendor: vendorNVIDIA, Model: d.model, PCIBusID: d.pciBusID,
 		Grade: verdict.Grade, Action: verdict.Action, VendorExcludes: verdict.VendorExcludes, CleanSince: verdict.CleanSince(),
 		ObservedAt: d.observedAt, AgeIsLowerBound: d.ageIsLowerBound, Budget: d.budget,
-		Activity: activity, ActivitySince: since, MIG: d.mig,
+		Activity: activity, ActivitySince: since, MIG: d.mig, LayoutUnknown: !d.layoutKnown,
 		Attribution: d.attribution.String(), Holders: buildHolders(d.holders),
 	}
 	for i := range verdict.Findings {

@@ -23,8 +23,11 @@ type device struct {
 	budget          time.Duration
 	attribution     sample.Attribution
 	holders         []sample.Holder
-	mig             bool
-	partitions      []*partition
+	// layoutKnown tells that a reading has shown whether and how the device is
+	// partitioned: mig and partitions mean nothing without it.
+	layoutKnown bool
+	mig         bool
+	partitions  []*partition
 }
 
 // partition is the working state of one MIG instance.
@@ -56,7 +59,19 @@ func (d *device) observe(batch *sample.Batch, in *sample.Device, idleWindow time
 	d.model = cmp.Or(in.Model, d.model)
 	d.pciBusID = cmp.Or(in.PCIBusID, d.pciBusID)
 	d.observedAt, d.ageIsLowerBound, d.budget = batch.ObservedAt, batch.AgeIsLowerBound, batch.Budget
-	d.attribution, d.holders, d.mig = in.Attribution, in.Holders, in.MIG
+	d.attribution, d.holders = in.Attribution, in.Holders
+	d.observeLayout(batch, in, idleWindow)
+}
+
+// observeLayout takes the layout where the reading shows one. A failing device may
+// lose every row that would: what was known of it then stands for as long as anything
+// counts against it, or it would look whole and its instances would look free.
+func (d *device) observeLayout(batch *sample.Batch, in *sample.Device, idleWindow time.Duration) {
+	shown := in.MIG || len(in.Partitions) > 0 || in.Fields[sample.FBUsed].IsKnown() || in.Fields[sample.GPUUtil].IsKnown()
+	if !shown && len(d.health.Verdict(batch.ObservedAt).Findings) > 0 {
+		return
+	}
+	d.layoutKnown, d.mig = shown, in.MIG
 	d.observePartitions(batch, in.Partitions, idleWindow)
 }
 

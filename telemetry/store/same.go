@@ -36,7 +36,7 @@ func sameVerdict(a, b *fleet.Device) bool {
 }
 
 func sameUse(a, b *fleet.Device) bool {
-	return a.Activity == b.Activity && a.ActivitySince.Equal(b.ActivitySince) && a.MIG == b.MIG &&
+	return a.Activity == b.Activity && a.ActivitySince.Equal(b.ActivitySince) && a.MIG == b.MIG && a.LayoutUnknown == b.LayoutUnknown &&
 		a.Attribution == b.Attribution && slices.Equal(a.Holders, b.Holders) &&
 		equal(a.Partitions, b.Partitions, samePartition)
 }

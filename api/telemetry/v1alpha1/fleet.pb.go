@@ -451,7 +451,9 @@ type Device struct {
 	// unknown, empty, none or held.
 	Attribution string `protobuf:"bytes,18,opt,name=attribution,proto3" json:"attribution,omitempty"`
 	// Every finding is gone since then and probation is running; absent otherwise.
-	CleanSince    *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=clean_since,json=cleanSince,proto3" json:"clean_since,omitempty"`
+	CleanSince *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=clean_since,json=cleanSince,proto3" json:"clean_since,omitempty"`
+	// No reading has shown whether and how the device is partitioned.
+	LayoutUnknown bool `protobuf:"varint,20,opt,name=layout_unknown,json=layoutUnknown,proto3" json:"layout_unknown,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -617,6 +619,13 @@ func (x *Device) GetCleanSince() *timestamppb.Timestamp {
 		return x.CleanSince
 	}
 	return nil
+}
+
+func (x *Device) GetLayoutUnknown() bool {
+	if x != nil {
+		return x.LayoutUnknown
+	}
+	return false
 }
 
 type Partition struct {
@@ -903,7 +912,7 @@ const file_api_telemetry_v1alpha1_fleet_proto_rawDesc = "" +
 	"\adevices\x18\x04 \x03(\v2#.wastenot.telemetry.v1alpha1.DeviceR\adevices\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x88\x06\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xaf\x06\n" +
 	"\x06Device\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\tR\x05index\x12\x16\n" +
@@ -929,7 +938,8 @@ const file_api_telemetry_v1alpha1_fleet_proto_rawDesc = "" +
 	"\aholders\x18\x11 \x03(\v2#.wastenot.telemetry.v1alpha1.HolderR\aholders\x12 \n" +
 	"\vattribution\x18\x12 \x01(\tR\vattribution\x12;\n" +
 	"\vclean_since\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"cleanSince\"\x99\x02\n" +
+	"cleanSince\x12%\n" +
+	"\x0elayout_unknown\x18\x14 \x01(\bR\rlayoutUnknown\"\x99\x02\n" +
 	"\tPartition\x12\x0e\n" +
 	"\x02gi\x18\x01 \x01(\tR\x02gi\x12\x0e\n" +
 	"\x02ci\x18\x02 \x01(\tR\x02ci\x12\x12\n" +
