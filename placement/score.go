@@ -1,23 +1,60 @@
 package placement
 
-import "wastenot.dev/internal/accelerator"
+import (
+	"slices"
 
-// MaxScore bounds scores from above; the least is 0.
-const MaxScore = 100
+	"wastenot.dev/internal/accelerator"
+)
 
-// packSteps is the room for packing within one tier of health, so that no packing
-// gain ever outweighs a better tier.
-const packSteps = MaxScore / int64(tierCount)
+// full is the packing part of a score when the node would be full: parts per million.
+const full = 1_000_000
 
-// Score rates the node for the request, 0 to MaxScore-1. The node must have passed
-// Check. It does not allocate.
+// tierWidth keeps the tiers of health apart whatever the packing.
+const tierWidth = 2 * full
+
+// Score rates the node for the request; scores compare, and Normalize brings them into
+// a scheduler's range. The node must have passed Check. It does not allocate.
 //
 // Health comes first. The kubelet may give the request any of its free devices, so
 // the node is worth what the worst fit device that serves the request is worth.
 // Within a tier the fuller node wins, which keeps partly used devices full and whole
 // ones whole.
 func Score(v *View, want accelerator.Request) int64 {
-	return int64(v.worstTier(want))*packSteps + v.pack(want)
+	return int64(v.worstTier(want))*tierWidth + v.pack(want)
+}
+
+// What Normalize makes of scores: MaxScore is the most, tierStep lies between the
+// best of one tier and the best of the next, and the fullest node of a tier has
+// packSteps-1 more than its emptiest.
+const (
+	MaxScore  = 100
+	tierStep  = 30
+	packSteps = 10
+)
+
+// Normalize replaces scores of one request by 0 to MaxScore, keeping their order. By
+// how much a node is fuller than the next says nothing about how much better it is, so
+// only the order counts within a tier: the fullest always leads by a step, however many
+// units the nodes have. Tiers stay where they are, so that a fleet of equally bad nodes
+// is not stretched into good and bad ones.
+func Normalize(scores []int64) {
+	var levels [tierCount][]int64
+	for _, score := range scores {
+		levels[score/tierWidth] = append(levels[score/tierWidth], score)
+	}
+	for t := range levels {
+		slices.Sort(levels[t])
+		levels[t] = slices.Compact(levels[t])
+	}
+	for i, score := range scores {
+		level := levels[score/tierWidth]
+		rank, _ := slices.BinarySearch(level, score)
+		step := int64(packSteps - 1)
+		if last := len(level) - 1; last > 0 {
+			step = step * int64(rank) / int64(last)
+		}
+		scores[i] = score/tierWidth*tierStep + step
+	}
 }
 
 func (v *View) worstTier(want accelerator.Request) tier {
@@ -39,10 +76,11 @@ func (v *View) worstTier(want accelerator.Request) tier {
 	return worst
 }
 
-// pack is how full the node would be, 0 to packSteps-1.
+// pack is how full the node would be, 0 to full.
 func (v *View) pack(want accelerator.Request) int64 {
-	if v.Allocatable <= 0 {
+	used := v.Requested + want.Count
+	if v.Allocatable <= 0 || used <= 0 {
 		return 0
 	}
-	return min(packSteps-1, packSteps*(v.Requested+want.Count)/v.Allocatable)
+	return int64(full * min(1, float64(used)/float64(v.Allocatable)))
 }

@@ -27,13 +27,26 @@ func (p *Plugin) PreFilter(_ context.Context, cycle fwk.CycleState, pod *corev1.
 		p.facts.park(pod, lifts)
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, notReady)
 	}
+	judged := make([]accelerator.Request, 0, len(requests))
 	for _, want := range requests {
-		if reason := notOffered(want, nodes); reason != "" {
+		switch reason := notOffered(want, nodes); {
+		case reason == "":
+			judged = append(judged, want)
+		case p.claimed(want):
+			// DynamicResources makes a claim for it and picks the device.
+		default:
 			return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reason)
 		}
 	}
-	cycle.Write(stateKey, p.facts.newState(requests))
+	cycle.Write(stateKey, p.facts.newState(judged))
+	if len(judged) == 0 {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
 	return nil, nil
+}
+
+func (p *Plugin) claimed(want accelerator.Request) bool {
+	return p.byClaim != nil && p.byClaim(want.Resource)
 }
 
 // PreFilterExtensions returns nil: the verdict does not depend on a node's pods.

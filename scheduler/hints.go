@@ -31,7 +31,7 @@ func (p *Plugin) afterNodeChange(_ klog.Logger, pod *corev1.Pod, _, newObj any) 
 	}
 	requests := accelerator.RequestOf(pod)
 	for _, want := range requests {
-		if units(node.Status.Allocatable, want.Resource) < want.Count {
+		if units(node.Status.Allocatable, want.Resource) < want.Count && !p.claimed(want) {
 			return fwk.QueueSkip, nil
 		}
 	}

@@ -26,6 +26,9 @@ type Plugin struct {
 	nodes nodeReader
 	// waiting tells whether a Permit plugin holds the pod back.
 	waiting func(*corev1.Pod) bool
+	// byClaim tells whether a DeviceClass serves the extended resource, so that nodes
+	// need not have it in their capacity; nil means never.
+	byClaim func(corev1.ResourceName) bool
 }
 
 var (
@@ -78,7 +81,18 @@ func (f *Factory) New(ctx context.Context, object runtime.Object, handle fwk.Han
 		facts:   f.shared,
 		nodes:   listerNodes{handle.SharedInformerFactory().Core().V1().Nodes().Lister()},
 		waiting: func(pod *corev1.Pod) bool { return handle.GetWaitingPod(pod.UID) != nil },
+		byClaim: claimedBy(handle),
 	}, nil
+}
+
+// claimedBy asks the scheduler's own view of DeviceClasses; there is none where DRA is
+// off.
+func claimedBy(handle fwk.Handle) func(corev1.ResourceName) bool {
+	devices := handle.SharedDRAManager()
+	if devices == nil {
+		return nil
+	}
+	return func(name corev1.ResourceName) bool { return devices.DeviceClassResolver().GetDeviceClass(name) != nil }
 }
 
 // newShared makes the facts that all profiles share, and starts them.

@@ -28,6 +28,9 @@ type fakeHandle struct {
 	queue   fakeQueue
 }
 
+// SharedDRAManager tells that DRA is off.
+func (*fakeHandle) SharedDRAManager() fwk.SharedDRAManager { return nil }
+
 // KubeConfig points to an API server that serves nothing.
 func (h *fakeHandle) KubeConfig() *rest.Config { return h.config }
 

@@ -27,8 +27,8 @@ func (l listerNodes) node(name string) (*corev1.Node, error) { return l.Get(name
 // been long, and enters the pod in the book.
 func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *corev1.Pod, nodeName string) *fwk.Status {
 	s, err := readState(cycle)
-	if err != nil {
-		return nil // No accelerators.
+	if err != nil || len(s.requests) == 0 {
+		return nil // Nothing to judge.
 	}
 	if status := p.recheck(pod, s, nodeName); status != nil {
 		return status

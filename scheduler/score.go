@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"math"
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -10,12 +11,13 @@ import (
 	"wastenot.dev/placement"
 )
 
-// PreScore leaves pods without accelerators to the other plugins.
+// PreScore leaves pods that need no judging to the other plugins.
 func (*Plugin) PreScore(_ context.Context, cycle fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) *fwk.Status {
-	if _, err := readState(cycle); err != nil {
-		if len(accelerator.RequestOf(pod)) == 0 {
-			return fwk.NewStatus(fwk.Skip)
-		}
+	s, err := readState(cycle)
+	switch {
+	case err == nil && len(s.requests) == 0, err != nil && len(accelerator.RequestOf(pod)) == 0:
+		return fwk.NewStatus(fwk.Skip)
+	case err != nil:
 		return fwk.AsStatus(err)
 	}
 	return nil
@@ -29,7 +31,7 @@ func (p *Plugin) Score(_ context.Context, cycle fwk.CycleState, _ *corev1.Pod, n
 		return 0, fwk.AsStatus(err)
 	}
 	requested := nodeInfo.GetRequested().GetScalarResources()
-	score := fwk.MaxScore
+	score := int64(math.MaxInt64)
 	for _, want := range s.requests {
 		view := s.view(nodeInfo.Node(), want, requested[want.Resource])
 		score = min(score, placement.Score(&view, want))
@@ -37,6 +39,18 @@ func (p *Plugin) Score(_ context.Context, cycle fwk.CycleState, _ *corev1.Pod, n
 	return score, nil
 }
 
-// ScoreExtensions returns nil: scores are absolute, so that a fleet of equally bad
-// nodes is not stretched into good and bad ones.
-func (*Plugin) ScoreExtensions() fwk.ScoreExtensions { return nil }
+// ScoreExtensions brings the scores of one cycle into the framework's range.
+func (p *Plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
+
+// NormalizeScore keeps the order of the scores.
+func (*Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *corev1.Pod, scores fwk.NodeScoreList) *fwk.Status {
+	raw := make([]int64, len(scores))
+	for i := range scores {
+		raw[i] = scores[i].Score
+	}
+	placement.Normalize(raw)
+	for i := range scores {
+		scores[i].Score = raw[i]
+	}
+	return nil
+}

@@ -4,41 +4,41 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"wastenot.dev/internal/fleet"
 )
 
 func TestScore(t *testing.T) {
 	tests := map[string]struct {
-		prepare      func(b *bench)
-		node         *corev1.Node
-		pod          *corev1.Pod
-		requested    map[corev1.ResourceName]int64
-		wantAtLeast  int64
-		wantLessThan int64
+		prepare   func(b *bench)
+		node      *corev1.Node
+		pod       *corev1.Pod
+		requested map[corev1.ResourceName]int64
+		want      int64
 	}{
-		"healthy and empty":     {prepare: func(b *bench) { b.fleet.set(devicesOf("a", healthy, healthy)) }, wantAtLeast: 75, wantLessThan: 99},
-		"healthy and then full": {prepare: func(b *bench) { b.fleet.set(devicesOf("a", healthy, healthy)) }, requested: map[corev1.ResourceName]int64{gpu: 1}, wantAtLeast: 99, wantLessThan: 100},
-		"not known":             {wantAtLeast: 50, wantLessThan: 75},
-		"silent":                {prepare: func(b *bench) { b.fleet.set(devicesOf("a", healthy, suspect)); b.fleet.mute = true }, wantAtLeast: 50, wantLessThan: 75},
-		"one is suspect":        {prepare: func(b *bench) { b.fleet.set(devicesOf("a", healthy, suspect)) }, wantAtLeast: 25, wantLessThan: 50},
+		"healthy and empty":     {prepare: func(b *bench) { b.fleet.set(devicesOf("a", healthy, healthy)) }, want: 99},
+		"healthy and then full": {prepare: func(b *bench) { b.fleet.set(devicesOf("a", healthy, healthy)) }, requested: map[corev1.ResourceName]int64{gpu: 1}, want: 99},
+		"not known":             {want: 69},
+		"silent":                {prepare: func(b *bench) { b.fleet.set(devicesOf("a", healthy, suspect)); b.fleet.mute = true }, want: 69},
+		"one is suspect":        {prepare: func(b *bench) { b.fleet.set(devicesOf("a", healthy, suspect)) }, want: 39},
 		"the worse of two requests counts": {
 			prepare: func(b *bench) {
 				b.fleet.set(devicesOf("a", healthy, func(d *fleet.Device) { suspect(d); split("1g.10gb")(d) }))
 			},
 			node: nodeOf("a", map[corev1.ResourceName]int64{gpu: 1, mig: 1}),
-			pod:  podOf("p", map[corev1.ResourceName]int64{gpu: 1, mig: 1}), wantAtLeast: 25, wantLessThan: 50,
+			pod:  podOf("p", map[corev1.ResourceName]int64{gpu: 1, mig: 1}), want: 39,
 		},
 		"it counts when it comes first, too": {
 			prepare: func(b *bench) { b.fleet.set(devicesOf("a", suspect, split("1g.10gb"))) },
 			node:    nodeOf("a", map[corev1.ResourceName]int64{gpu: 1, mig: 1}),
-			pod:     podOf("p", map[corev1.ResourceName]int64{gpu: 1, mig: 1}), wantAtLeast: 25, wantLessThan: 50,
+			pod:     podOf("p", map[corev1.ResourceName]int64{gpu: 1, mig: 1}), want: 39,
 		},
 		"the better of two resources, for it asks for no other": {
 			prepare: func(b *bench) {
 				b.fleet.set(devicesOf("a", healthy, func(d *fleet.Device) { suspect(d); split("1g.10gb")(d) }))
 			},
-			node: nodeOf("a", map[corev1.ResourceName]int64{gpu: 1, mig: 1}), wantAtLeast: 75, wantLessThan: 100,
+			node: nodeOf("a", map[corev1.ResourceName]int64{gpu: 1, mig: 1}), want: 99,
 		},
 	}
 	for name, test := range tests {
@@ -59,8 +59,13 @@ func TestScore(t *testing.T) {
 				t.Fatalf("PreScore: %v", status)
 			}
 			got, status := b.Score(t.Context(), cycle, pod, &fakeNodeInfo{node: node, requested: test.requested})
-			if !status.IsSuccess() || got < test.wantAtLeast || got >= test.wantLessThan {
-				t.Errorf("score %d, %v, want %d to %d", got, status, test.wantAtLeast, test.wantLessThan-1)
+			if !status.IsSuccess() {
+				t.Fatalf("Score: %v", status)
+			}
+			// A node alone is the fullest of its tier.
+			list := fwk.NodeScoreList{{Name: node.Name, Score: got}}
+			if status := b.ScoreExtensions().NormalizeScore(t.Context(), cycle, pod, list); !status.IsSuccess() || list[0].Score != test.want {
+				t.Errorf("score %d, %v, want %d", list[0].Score, status, test.want)
 			}
 		})
 	}

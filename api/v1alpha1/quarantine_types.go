@@ -8,8 +8,9 @@ import (
 // while it exists and is not released, the scheduler gives the device to nobody.
 //
 // It ends by evidence (the fault is gone and stayed away for the probation
-// window), or by an operator who sets spec.release. Deleting the object of a
-// device that still fails brings it back.
+// window), or by an operator who sets spec.release. Deleting the object brings it
+// back while the device is read and fails, and is for good once the device is no
+// longer read, as after a card was replaced.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

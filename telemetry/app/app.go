@@ -205,7 +205,7 @@ func (s *service) scrape(ctx context.Context, logger klog.Logger) error {
 		return fmt.Errorf("building the scraper: %w", err)
 	}
 	runner := dcgm.NewRunner(s.config.scrape, scraper.Scrape, newSink(s.store, logger, s.registry), s.clock, rand.Float64)
-	discovery, err := newDiscovery(s.client, s.config.targets, s.config.selectors, runner.SetTargets)
+	discovery, err := newDiscovery(s.client, s.config, runner.SetTargets)
 	if err != nil {
 		return err
 	}

@@ -3,10 +3,10 @@ package app
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -17,19 +17,22 @@ import (
 
 // discovery keeps the runner's targets in line with the exporters' pods.
 type discovery struct {
-	static    []dcgm.Target
-	set       func([]dcgm.Target)
-	factories []informers.SharedInformerFactory
-	stores    []cache.Store
+	static []dcgm.Target
+	set    func([]dcgm.Target)
+	// namespaces are those whose pods are believed: whoever may run pods there may
+	// have any device quarantined.
+	namespaces []string
+	factories  []informers.SharedInformerFactory
+	stores     []cache.Store
 	// changed holds a token when pods may have changed.
 	changed chan struct{}
 }
 
 // newDiscovery watches the pods that any selector chooses, once run. set is called
 // with the whole set of targets whenever it may have changed.
-func newDiscovery(client kubernetes.Interface, static []dcgm.Target, selectors []labels.Selector, set func([]dcgm.Target)) (*discovery, error) {
-	d := &discovery{static: static, set: set, changed: make(chan struct{}, 1)}
-	for _, selector := range selectors {
+func newDiscovery(client kubernetes.Interface, config *config, set func([]dcgm.Target)) (*discovery, error) {
+	d := &discovery{static: config.targets, set: set, namespaces: config.namespaces, changed: make(chan struct{}, 1)}
+	for _, selector := range config.selectors {
 		factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
 			informers.WithTransform(crcache.TransformStripManagedFields()),
 			informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = selector.String() }))
@@ -84,7 +87,7 @@ func (d *discovery) targets() []dcgm.Target {
 	for _, store := range d.stores {
 		var pods []*corev1.Pod
 		for _, object := range store.List() {
-			if pod, ok := object.(*corev1.Pod); ok {
+			if pod, ok := object.(*corev1.Pod); ok && slices.Contains(d.namespaces, pod.Namespace) {
 				pods = append(pods, pod)
 			}
 		}

@@ -44,7 +44,7 @@ type following struct {
 func follow(t *testing.T, static []dcgm.Target, texts []string, pods ...runtime.Object) *following {
 	t.Helper()
 	f := &following{t: t, client: fake.NewClientset(pods...), sets: make(chan []dcgm.Target, 64)}
-	d, err := newDiscovery(f.client, static, selectors(t, texts), func(targets []dcgm.Target) { f.sets <- targets })
+	d, err := newDiscovery(f.client, &config{targets: static, selectors: selectors(t, texts), namespaces: []string{"gpu-operator"}}, func(targets []dcgm.Target) { f.sets <- targets })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func selectors(t *testing.T, texts []string) []labels.Selector {
 
 func TestAwaitingPodsEndsWithTheService(t *testing.T) {
 	t.Parallel()
-	d, err := newDiscovery(fake.NewClientset(), nil, selectors(t, []string{"app=a"}), func([]dcgm.Target) {})
+	d, err := newDiscovery(fake.NewClientset(), &config{selectors: selectors(t, []string{"app=a"})}, func([]dcgm.Target) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,9 @@ type Options struct {
 	GRPCAddress, HTTPAddress string
 	// ExporterSelectors choose the exporters' pods; a pod that matches any counts.
 	ExporterSelectors []string
+	// ExporterNamespaces are those in which such a pod is believed. Whoever may run
+	// pods there can have any device quarantined.
+	ExporterNamespaces []string
 	// Targets are exporters beside the discovered ones, as URL or NODE=URL.
 	Targets []string
 	// Scrape says how exporters are read; a timeout of 0 is the lesser of the interval
@@ -53,7 +56,8 @@ func NewOptions() *Options {
 	account := func(name string) string { return "system:serviceaccount:" + namespace + ":" + name }
 	return &Options{
 		Namespace: namespace, GRPCAddress: ":9443", HTTPAddress: ":8080",
-		ExporterSelectors: []string{"app.kubernetes.io/name=dcgm-exporter", "app=nvidia-dcgm-exporter"},
+		ExporterSelectors:  []string{"app.kubernetes.io/name=dcgm-exporter", "app=nvidia-dcgm-exporter"},
+		ExporterNamespaces: []string{"gpu-operator", "nvidia-gpu-operator", "monitoring", "kube-system"},
 		Scrape: dcgm.Config{
 			SourceInterval: dcgm.DefaultSourceInterval, Interval: dcgm.DefaultInterval, MaxBodyBytes: dcgm.DefaultMaxBodyBytes,
 		},
@@ -69,6 +73,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.GRPCAddress, "grpc-address", o.GRPCAddress, "address on which the fleet is served over gRPC and TLS")
 	flags.StringVar(&o.HTTPAddress, "http-address", o.HTTPAddress, "address for /metrics, /livez and /readyz")
 	flags.StringArrayVar(&o.ExporterSelectors, "exporter-selector", o.ExporterSelectors, "label selector of dcgm-exporter pods; may be given several times, a pod that matches any is read")
+	flags.StringSliceVar(&o.ExporterNamespaces, "exporter-namespaces", o.ExporterNamespaces, "namespaces whose exporter pods are believed; whoever may run pods there can have any device quarantined")
 	flags.StringArrayVar(&o.Targets, "target", o.Targets, "a dcgm-exporter endpoint outside the cluster's pods, as URL or NODE=URL; may be given several times")
 	flags.DurationVar(&o.Scrape.Interval, "scrape-interval", o.Scrape.Interval, "how often each exporter is read")
 	flags.DurationVar(&o.Scrape.Timeout, "scrape-timeout", o.Scrape.Timeout, "how long one read may take (default the lesser of the interval and 10s)")
@@ -88,13 +93,15 @@ type config struct {
 	policy    *health.Policy
 	targets   []dcgm.Target
 	selectors []labels.Selector
-	scrape    dcgm.Config
+	// namespaces are those of the exporters.
+	namespaces []string
+	scrape     dcgm.Config
 }
 
 // complete validates everything and reads what the options name. It reports every
 // fault at once, each with its flag, and changes nothing.
 func (o *Options) complete() (*config, error) {
-	c := &config{scrape: o.Scrape.WithDefaults()}
+	c := &config{scrape: o.Scrape.WithDefaults(), namespaces: o.ExporterNamespaces}
 	var errs []error
 	var err error
 	if c.policy, err = o.readPolicy(); err != nil {

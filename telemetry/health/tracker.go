@@ -16,8 +16,10 @@ type Tracker struct {
 
 	observedAt time.Time
 	budget     time.Duration
-	// judged tells that the last pass had a reading that can prove health.
-	judged         bool
+	// unjudged says why the last pass had no reading that can prove health; empty when
+	// it had one.
+	unjudged string
+
 	vendorExcludes bool
 	throttledSince time.Time
 	rates          rates
@@ -59,7 +61,6 @@ func (t *Tracker) Observe(source string, observedAt time.Time, budget time.Durat
 		finding.Code = c.code
 		t.settle(source, observedAt, answer, finding)
 	}
-	t.judged = fields[sample.XID].IsKnown()
 	t.settleForeign(source, observedAt)
 	t.observedAt, t.budget = observedAt, budget
 }
@@ -79,12 +80,18 @@ func (t *Tracker) interrupt() {
 func (t *Tracker) observeXID(source string, now time.Time, gauge sample.Value) {
 	number, known := gauge.Get()
 	current, others := "", cannotTell
+	t.unjudged = ""
 	switch {
+	case !known:
+		t.unjudged = "the source does not report XID"
 	case known && number == 0:
 		t.vendorExcludes, others = false, clean
 	case known && number > 0:
 		rule := t.policy.rule(int(number))
 		t.vendorExcludes = t.vendorExcludes || !rule.PluginIgnores
+		if rule.Grade == v1alpha1.GradeUnknown {
+			t.unjudged = fmt.Sprintf("the last XID, %d, hides the code that it followed", rule.Code)
+		}
 		if rule.Grade.Severity() > 0 {
 			current = xidCode(rule.Code)
 			t.settle(source, now, faulty, Finding{
@@ -103,7 +110,7 @@ func (t *Tracker) observeXID(source string, now time.Time, gauge sample.Value) {
 // version recorded: a pass that can prove health is clean of them.
 func (t *Tracker) settleForeign(source string, now time.Time) {
 	verdict := cannotTell
-	if t.judged {
+	if t.unjudged == "" {
 		verdict = clean
 	}
 	for code := range t.findings {
@@ -154,8 +161,8 @@ func (t *Tracker) Verdict(now time.Time) Verdict {
 		verdict.Grade, verdict.Why = v1alpha1.GradeUnknown, "nothing was read yet"
 	case now.Sub(t.observedAt) > t.budget:
 		verdict.Grade, verdict.Why = v1alpha1.GradeUnknown, "last read at "+t.observedAt.UTC().Format(time.RFC3339)
-	case len(verdict.Findings) == 0 && !t.judged:
-		verdict.Grade, verdict.Why = v1alpha1.GradeUnknown, "the source does not report XID"
+	case len(verdict.Findings) == 0 && t.unjudged != "":
+		verdict.Grade, verdict.Why = v1alpha1.GradeUnknown, t.unjudged
 	}
 	return verdict
 }

@@ -20,7 +20,7 @@ func defaultRules(t *testing.T) map[int]XIDRule {
 
 func checkRule(t *testing.T, code int, rule XIDRule) {
 	t.Helper()
-	grades := []v1alpha1.Grade{v1alpha1.GradeHealthy, v1alpha1.GradeSuspect, v1alpha1.GradeDegraded, v1alpha1.GradeFailed}
+	grades := []v1alpha1.Grade{v1alpha1.GradeHealthy, v1alpha1.GradeSuspect, v1alpha1.GradeDegraded, v1alpha1.GradeFailed, v1alpha1.GradeUnknown}
 	switch {
 	case rule.Code != code || code <= 0:
 		t.Errorf("code %d: the rule says %d", code, rule.Code)

@@ -176,6 +176,9 @@ func (h *handle) KubeConfig() *rest.Config { return h.config }
 // SharedInformerFactory has no objects.
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.factory }
 
+// SharedDRAManager tells that DRA is off.
+func (h *handle) SharedDRAManager() fwk.SharedDRAManager { return nil }
+
 // EventRecorder keeps a few.
 func (h *handle) EventRecorder() events.EventRecorderLogger { return events.NewFakeRecorder(10) }
 
