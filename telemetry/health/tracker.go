@@ -84,26 +84,32 @@ func (t *Tracker) observeXID(source string, now time.Time, gauge sample.Value) {
 	switch {
 	case !known:
 		t.unjudged = "the source does not report XID"
-	case known && number == 0:
+	case number == 0:
 		t.vendorExcludes, others = false, clean
-	case known && number > 0:
-		rule := t.policy.rule(int(number))
-		t.vendorExcludes = t.vendorExcludes || !rule.PluginIgnores
-		if rule.Grade == v1alpha1.GradeUnknown {
-			t.unjudged = fmt.Sprintf("the last XID, %d, hides the code that it followed", rule.Code)
-		}
-		if rule.Grade.Severity() > 0 {
-			current = xidCode(rule.Code)
-			t.settle(source, now, faulty, Finding{
-				Code: current, Grade: rule.Grade, Action: rule.Action, Detail: fmt.Sprintf("XID %d: %s", rule.Code, rule.Name),
-			})
-		}
+	case number > 0:
+		current = t.xidSeen(source, now, t.policy.rule(int(number)))
 	}
 	for code := range t.findings {
 		if _, isXID := xidOf(code); isXID && code != current {
 			t.settle(source, now, others, Finding{Code: code})
 		}
 	}
+}
+
+// xidSeen takes one code and returns the finding that it makes, "" for none.
+func (t *Tracker) xidSeen(source string, now time.Time, rule XIDRule) string {
+	t.vendorExcludes = t.vendorExcludes || !rule.PluginIgnores
+	if rule.Grade == v1alpha1.GradeUnknown {
+		t.unjudged = fmt.Sprintf("the last XID, %d, hides the code that it followed", rule.Code)
+	}
+	if rule.Grade.Severity() == 0 {
+		return ""
+	}
+	code := xidCode(rule.Code)
+	t.settle(source, now, faulty, Finding{
+		Code: code, Grade: rule.Grade, Action: rule.Action, Detail: fmt.Sprintf("XID %d: %s", rule.Code, rule.Name),
+	})
+	return code
 }
 
 // settleForeign ends findings that no rule of this version makes, which another
