@@ -28,9 +28,11 @@ func (d *day) recovery(ctx context.Context) error {
 	if err := d.await(ctx, "the parked pod is bound", func() bool { p := d.rig.Watch.Pod("train", "eight-0"); return p != nil && p.Node != "" }); err != nil {
 		return err
 	}
-	delay := max(d.rig.Watch.Pod("train", "eight-0").BoundAt.Sub(recovered), 0)
+	pod, ended := d.rig.Watch.Pod("train", "eight-0"), d.rig.Watch.Ended(uuid)
+	delay := max(pod.BoundAt.Sub(recovered), 0)
 	d.say("the quarantine ended and the parked pod was bound %s later", seconds(delay))
-	d.add("d", "seconds from recovery (after probation) to the parked pod's binding", delay < patience,
+	d.add("d", "seconds from recovery (after probation) to the parked pod's binding, which is not before the quarantine ended",
+		ended > 0 && pod.BoundRevision > ended,
 		"%s after the quarantine ended; %s after the exposition was clean, of which %s probation", seconds(delay), seconds(recovered.Add(delay).Sub(repaired)), probation)
 	return nil
 }

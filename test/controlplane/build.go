@@ -169,7 +169,7 @@ func cacheDir() (string, error) {
 		}
 		dir = filepath.Join(base, "wastenot")
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return "", fmt.Errorf("making the cache directory: %w", err)
 	}
 	return dir, nil

@@ -94,8 +94,8 @@ func TestLockIsExclusive(t *testing.T) {
 	}()
 	<-waited
 	select {
-	case <-second:
-		t.Fatal("two hold the lock")
+	case err := <-second:
+		t.Fatalf("two hold the lock, the second with error %v", err)
 	default:
 	}
 	unlock()

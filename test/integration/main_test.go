@@ -46,6 +46,12 @@ func TestMain(m *testing.M) {
 // onEachVersion runs the test on a fresh product for each version.
 func onEachVersion(t *testing.T, test func(ctx context.Context, t *testing.T, r *rig.Rig)) {
 	t.Helper()
+	onEachVersionWith(t, "", test)
+}
+
+// onEachVersionWith is onEachVersion with another shipped configuration of the scheduler.
+func onEachVersionWith(t *testing.T, schedulerConfig string, test func(ctx context.Context, t *testing.T, r *rig.Rig)) {
+	t.Helper()
 	for _, version := range versions {
 		name := "native"
 		if version != "" {
@@ -54,7 +60,8 @@ func onEachVersion(t *testing.T, test func(ctx context.Context, t *testing.T, r 
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			r, err := rig.Start(ctx, rig.Options{
-				Nodes: nodes, EmulatedVersion: version, ScrapeInterval: scrapeInterval, Probation: probation, Progress: os.Stderr, Seed: 1,
+				Nodes: nodes, EmulatedVersion: version, ScrapeInterval: scrapeInterval, Probation: probation,
+				SchedulerConfig: schedulerConfig, Progress: os.Stderr, Seed: 1,
 			})
 			if err != nil {
 				cancel()

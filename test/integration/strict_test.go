@@ -45,9 +45,9 @@ func TestVendorTookItOut(t *testing.T) {
 }
 
 // TestBadMIGParent: a fault of a GPU reaches all its instances, of every profile, and
-// no other node.
+// no other node. It runs beside the cluster's own scheduler, as manifests/base has it.
 func TestBadMIGParent(t *testing.T) {
-	onEachVersion(t, func(ctx context.Context, t *testing.T, r *rig.Rig) {
+	onEachVersionWith(t, "secondary.yaml", func(ctx context.Context, t *testing.T, r *rig.Rig) {
 		uuid := rig.UUID("mig-a", 1)
 		r.Exporters["mig-a"].Set(1, "DCGM_FI_DEV_XID_ERRORS", "95")
 		await(ctx, t, r, "the device is quarantined", func() bool { q, _ := r.Watch.Quarantine(uuid); return q != nil })

@@ -10,12 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -186,23 +188,95 @@ func TestSchedulerConfigurations(t *testing.T) {
 			if !slices.Equal(profiles, wantProfiles) {
 				t.Errorf("profiles %v, want %v", profiles, wantProfiles)
 			}
+			// Whoever serves default-scheduler stands for the lease of the stock scheduler.
+			wantLease := v1alpha1.SystemNamespace + "/" + v1alpha1.SchedulerName
+			if slices.Contains(wantProfiles, corev1.DefaultSchedulerName) {
+				wantLease = metav1.NamespaceSystem + "/kube-scheduler"
+			}
+			if got := decoded.LeaderElection.ResourceNamespace + "/" + decoded.LeaderElection.ResourceName; got != wantLease {
+				t.Errorf("lease %s, want %s", got, wantLease)
+			}
 		})
 	}
 }
 
 func checkPluginConfig(t *testing.T, config []schedulerconfigv1.PluginConfig, mounts []corev1.VolumeMount) {
 	t.Helper()
-	if len(config) != 1 || config[0].Name != scheduler.Name {
-		t.Fatalf("want the args of %s alone, got %v", scheduler.Name, config)
-	}
-	var args v1alpha1.AcceleratorsArgs
-	if err := sigsyaml.UnmarshalStrict(config[0].Args.Raw, &args); err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{args.Telemetry.CAFile, args.Telemetry.TokenFile} {
-		mounted := slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return filepath.Dir(path) == m.MountPath })
-		if !mounted {
-			t.Errorf("%s is not below a mount of the Deployment", path)
+	ours := 0
+	for _, plugin := range config {
+		if plugin.Name != scheduler.Name {
+			if _, _, err := decoder(t).Decode(plugin.Args.Raw, nil, nil); err != nil {
+				t.Errorf("args of %s: %v", plugin.Name, err)
+			}
+			continue
+		}
+		ours++
+		var args v1alpha1.AcceleratorsArgs
+		if err := sigsyaml.UnmarshalStrict(plugin.Args.Raw, &args); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{args.Telemetry.CAFile, args.Telemetry.TokenFile} {
+			mounted := slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return filepath.Dir(path) == m.MountPath })
+			if !mounted {
+				t.Errorf("%s is not below a mount of the Deployment", path)
+			}
 		}
 	}
+	if ours != 1 {
+		t.Errorf("%d sets of args of %s, want 1", ours, scheduler.Name)
+	}
+}
+
+// TestOverlayReplacesTheConfigArgument: its patch names an argument by number, and what
+// stands there must be the configuration that it replaces.
+func TestOverlayReplacesTheConfigArgument(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "overlays", "replace-default", "kustomization.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var overlay struct {
+		Patches []struct {
+			Target struct{ Kind, Name string } `json:"target"`
+			Patch  string                      `json:"patch"`
+		} `json:"patches"`
+	}
+	if err := sigsyaml.Unmarshal(text, &overlay); err != nil {
+		t.Fatal(err)
+	}
+	if len(overlay.Patches) != 1 {
+		t.Fatalf("%d patches, want 1", len(overlay.Patches))
+	}
+	var operations []struct{ Op, Path, Value string }
+	if err := sigsyaml.UnmarshalStrict([]byte(overlay.Patches[0].Patch), &operations); err != nil {
+		t.Fatal(err)
+	}
+	args := deploymentArgs(t, overlay.Patches[0].Target.Name)
+	const prefix = "/spec/template/spec/containers/0/args/"
+	for _, operation := range operations {
+		number, err := strconv.Atoi(strings.TrimPrefix(operation.Path, prefix))
+		if err != nil || number < 0 || number >= len(args) {
+			t.Fatalf("%s names no argument of %q", operation.Path, args)
+		}
+		if operation.Op != "replace" || !strings.HasPrefix(args[number], "--config=") {
+			t.Errorf("the patch would %s %q, which names no configuration", operation.Op, args[number])
+		}
+		if want := "--config=/etc/wastenot/scheduler/replace-default.yaml"; operation.Value != want {
+			t.Errorf("the patch sets %q, want %q", operation.Value, want)
+		}
+	}
+	if len(operations) != 1 {
+		t.Errorf("%d operations, want 1", len(operations))
+	}
+}
+
+// deploymentArgs are the arguments of the first container of the shipped Deployment.
+func deploymentArgs(t *testing.T, name string) []string {
+	t.Helper()
+	for _, object := range decodeAll(t) {
+		if deployment, ok := object.(*appsv1.Deployment); ok && deployment.Name == name {
+			return deployment.Spec.Template.Spec.Containers[0].Args
+		}
+	}
+	t.Fatalf("no Deployment %s", name)
+	return nil
 }
