@@ -79,8 +79,8 @@ type Attribution int
 const (
 	// AttributionUnknown: the source cannot tell who holds the device.
 	AttributionUnknown Attribution = iota
-	// AttributionEmpty: pod labels are there and empty. The device may still be
-	// held by a pod that got it around the device plugin.
+	// AttributionEmpty: pod labels are there and empty everywhere. The device may still
+	// be held by a pod that got it around the device plugin.
 	AttributionEmpty
 	// AttributionNone: nobody holds it as far as labels say.
 	AttributionNone

@@ -23,7 +23,8 @@ func TestWhoHoldsADevice(t *testing.T) {
 		wantHolders []sample.Holder
 	}{
 		"labels name a pod":                          {[]string{user}, "", sample.AttributionHeld, holder},
-		"labels are empty":                           {[]string{`pod="",namespace="",container=""`}, user, sample.AttributionEmpty, nil},
+		"labels are empty":                           {[]string{`pod="",namespace="",container=""`}, "", sample.AttributionEmpty, nil},
+		"empty here, filled on another":              {[]string{`pod="",namespace="",container=""`}, user, sample.AttributionNone, nil},
 		"no labels here, others have them":           {[]string{""}, user, sample.AttributionNone, nil},
 		"no labels anywhere":                         {[]string{""}, "", sample.AttributionNone, nil},
 		"some rows name it, some are empty":          {[]string{`pod=""`, user, ""}, "", sample.AttributionHeld, holder},

@@ -185,7 +185,7 @@ var wantCorpus = map[string]wantReading{
 			},
 		}, {
 			UUID: "GPU-5f587dd4-6505-0873-c6db-8324dbfe5ba9", Index: "1", Model: "Tesla T4", Driver: "525.60.13",
-			Attribution: "empty",
+			Attribution: "none",
 			Known: known{
 				sample.EngineActive: 0, sample.TensorActive: 0, sample.DRAMActive: 0.000001,
 				sample.GPUUtil: 0, sample.MemCopyUtil: 0,

@@ -78,6 +78,7 @@ func (r *rows) batch() sample.Batch {
 	for i := range r.devices {
 		batch.Devices = append(batch.Devices, r.devices[i].device(r.exported))
 	}
+	settleEmpty(batch.Devices)
 	r.report()
 	batch.Problems = r.lost.result()
 	return batch
@@ -104,6 +105,32 @@ func (d *deviceRows) device(exported bool) sample.Device {
 		device.Partitions = append(device.Partitions, partition)
 	}
 	return device
+}
+
+// settleEmpty reads empty labels beside filled ones as what they are then: the exporter
+// does know holders, and this thing has none as far as labels say. Alone they say
+// nothing, for a pod may have got the device around the device plugin.
+func settleEmpty(devices []sample.Device) {
+	var empty []*sample.Attribution
+	held := false
+	note := func(a *sample.Attribution) {
+		held = held || *a == sample.AttributionHeld
+		if *a == sample.AttributionEmpty {
+			empty = append(empty, a)
+		}
+	}
+	for i := range devices {
+		note(&devices[i].Attribution)
+		for j := range devices[i].Partitions {
+			note(&devices[i].Partitions[j].Attribution)
+		}
+	}
+	if !held {
+		return
+	}
+	for _, a := range empty {
+		*a = sample.AttributionNone
+	}
 }
 
 // holders makes one list of what the rows say about who holds a thing. Rows that
