@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
+	"wastenot.dev/internal/version"
 	"wastenot.dev/telemetry/app"
 )
 
@@ -19,7 +20,7 @@ func main() {
 	options := app.NewOptions()
 	command := &cobra.Command{
 		Use: "wastenot-telemetry", Short: "Health and activity of every accelerator, served to the scheduler and the webhook",
-		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
+		Version: version.String(), Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(command *cobra.Command, _ []string) error {
 			ctrl.SetLogger(klog.Background())
 			rest, err := config.GetConfig()
