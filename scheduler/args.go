@@ -44,6 +44,9 @@ func validateArgs(args v1alpha1.AcceleratorsArgs) field.ErrorList {
 		errs = append(errs, field.Invalid(telemetry.Child("staleAfter"), args.Telemetry.StaleAfter.Duration.String(), "must be at least 1s, the interval of heartbeats"))
 	}
 	if args.Telemetry.Address == "" {
+		if args.Telemetry.CAFile != "" || args.Telemetry.TokenFile != "" {
+			errs = append(errs, field.Required(telemetry.Child("address"), "caFile and tokenFile are of no use without it"))
+		}
 		return errs
 	}
 	if _, _, err := net.SplitHostPort(args.Telemetry.Address); err != nil {

@@ -66,6 +66,7 @@ func TestDecodeArgsNamesWhatIsWrong(t *testing.T) {
 		"no object":                      {in: raw(`[]`), want: []string{"decoding the args of plugin Accelerators"}},
 		"args of another plugin":         {in: &corev1.Pod{}, want: []string{"*v1.Pod"}},
 		"a time too short":               {in: raw(`{"telemetry":{"staleAfter":"10ms"}}`), want: []string{"telemetry.staleAfter"}},
+		"all but the address":            {in: raw(`{"telemetry":{"caFile":"ca.crt","tokenFile":"token"}}`), want: []string{"telemetry.address"}},
 		"an address and nothing else":    {in: raw(`{"telemetry":{"address":"telemetry:9443"}}`), want: []string{"telemetry.caFile", "telemetry.tokenFile"}},
 		"everything that can be invalid": {in: raw(`{"telemetry":{"address":"telemetry","staleAfter":"0s"}}`), want: []string{"telemetry.address", "telemetry.caFile", "telemetry.tokenFile", "telemetry.staleAfter"}},
 	}

@@ -9,6 +9,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
@@ -102,7 +103,9 @@ func newShared(ctx context.Context, args v1alpha1.AcceleratorsArgs, handle fwk.H
 		return nil, fmt.Errorf("building a client for quarantines: %w", err)
 	}
 	var watch *fleet.Client
-	if args.Telemetry.Address != "" {
+	if args.Telemetry.Address == "" {
+		klog.FromContext(ctx).Info("No telemetry.address is configured, so every device scores as Unknown and only quarantines keep pods away; if it should be, look for the plugin's name in pluginConfig", "plugin", Name)
+	} else {
 		watch = fleet.NewClient(fleet.NewDialer(args.Telemetry, "scheduler"), clock.RealClock{})
 	}
 	facts := newFacts(watch, quarantine.NewInformer(client), args.Telemetry.StaleAfter.Duration, clock.RealClock{})

@@ -26,6 +26,9 @@ const (
 	EventAcceleratorDegraded = "AcceleratorDegraded"
 	// EventAcceleratorQuarantined is recorded on the node when a device is quarantined.
 	EventAcceleratorQuarantined = "AcceleratorQuarantined"
+	// EventAcceleratorReleased is recorded on the node when an operator gives back a
+	// device that still fails.
+	EventAcceleratorReleased = "AcceleratorReleased"
 	// EventAcceleratorRecovered is recorded on the node when a quarantine ends.
 	EventAcceleratorRecovered = "AcceleratorRecovered"
 )

@@ -33,12 +33,16 @@ type Quarantine struct {
 // QuarantineSpec names the device and why it is kept apart.
 type QuarantineSpec struct {
 	// Node is the Kubernetes node that the device is in.
-	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Node string `json:"node"`
 	// UUID identifies the device, as the driver names it ("GPU-...").
-	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^[!-~]+$`
 	UUID string `json:"uuid"`
 	// Model is the product name, for people.
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[ -~]*$`
 	// +optional
 	Model string `json:"model,omitempty"`
 	// Reason is a short CamelCase cause, such as XID79 or RowRemapFailure.

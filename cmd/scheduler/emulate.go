@@ -46,7 +46,7 @@ func changed(command *cobra.Command, name string) bool {
 func setEmulatedVersion(command *cobra.Command, ask func(*cobra.Command) (*apiversion.Info, error)) error {
 	server, err := ask(command)
 	if err != nil {
-		return fmt.Errorf("asking the API server for its version: %w", err)
+		return err
 	}
 	own := compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent).BinaryVersion()
 	emulate, err := versionToEmulate(server, int(own.Minor()))
@@ -80,13 +80,17 @@ func versionToEmulate(server *apiversion.Info, own int) (string, error) {
 func askServer(command *cobra.Command) (*apiversion.Info, error) {
 	config, err := restConfig(command)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("finding the API server: %w", err)
 	}
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	return client.ServerVersion()
+	server, err := client.ServerVersion()
+	if err != nil {
+		return nil, fmt.Errorf("asking the API server for its version: %w", err)
+	}
+	return server, nil
 }
 
 // restConfig finds the API server as the scheduler itself will: by its configuration

@@ -23,6 +23,9 @@ func main() {
 		Version: version.String(), Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(command *cobra.Command, _ []string) error {
 			ctrl.SetLogger(klog.Background())
+			if err := options.Validate(); err != nil {
+				return err
+			}
 			rest, err := config.GetConfig()
 			if err != nil {
 				return fmt.Errorf("finding the API server: %w", err)

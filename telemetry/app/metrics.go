@@ -49,15 +49,19 @@ func (c *collector) Describe(out chan<- *prometheus.Desc) {
 // Collect reads one snapshot.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	snapshot, now := c.store.Snapshot(), c.clock.Now()
+	// A published time may be older than the last reading: a new one alone is no change.
+	c.store.EachReading(func(node, uuid, index string, observedAt time.Time) {
+		out <- prometheus.MustNewConstMetric(ageDesc, prometheus.GaugeValue, now.Sub(observedAt).Seconds(), node, uuid, index)
+	})
 	out <- prometheus.MustNewConstMetric(generationDesc, prometheus.GaugeValue, float64(snapshot.Generation))
 	for _, node := range snapshot.Nodes {
 		for i := range node.Devices {
-			collectDevice(out, node, &node.Devices[i], now)
+			collectDevice(out, node, &node.Devices[i])
 		}
 	}
 }
 
-func collectDevice(out chan<- prometheus.Metric, node *fleet.Node, d *fleet.Device, now time.Time) {
+func collectDevice(out chan<- prometheus.Metric, node *fleet.Node, d *fleet.Device) {
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, append([]string{node.Name, d.UUID, d.Index}, labels...)...)
 	}
@@ -70,9 +74,6 @@ func collectDevice(out chan<- prometheus.Metric, node *fleet.Node, d *fleet.Devi
 		for _, p := range d.Partitions {
 			gauge(activityDesc, oneIf(activity == p.Activity), p.GI, p.CI, p.Profile, string(activity))
 		}
-	}
-	if !d.ObservedAt.IsZero() {
-		gauge(ageDesc, now.Sub(d.ObservedAt).Seconds())
 	}
 }
 

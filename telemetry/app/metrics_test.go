@@ -75,6 +75,29 @@ func oneOf(series, is string, values ...string) string {
 	return out.String()
 }
 
+// TestAgeIsThatOfTheLastReading: a reading that changes nothing is not published, and is
+// young all the same.
+func TestAgeIsThatOfTheLastReading(t *testing.T) {
+	t.Parallel()
+	s, clock := newService(t, "node-1")
+	for range 2 {
+		again := batch("node-1", "GPU-a", sample.Known(0))
+		again.ObservedAt = clock.Now()
+		if err := s.store.Accept(again); err != nil {
+			t.Fatal(err)
+		}
+		clock.Step(2 * time.Second)
+	}
+	want := `
+# HELP wastenot_device_sample_age_seconds Age of the device's readings. Absent for a device that was never read.
+# TYPE wastenot_device_sample_age_seconds gauge
+wastenot_device_sample_age_seconds{index="0",node="node-1",uuid="GPU-a"} 2
+`
+	if err := testutil.GatherAndCompare(s.registry, strings.NewReader(want), "wastenot_device_sample_age_seconds"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestGradeMetricFollowsTheGrade(t *testing.T) {
 	t.Parallel()
 	s, _ := newService(t, "node-1")

@@ -98,6 +98,12 @@ type config struct {
 	scrape     dcgm.Config
 }
 
+// Validate reports every fault of the flags and of the files that they name.
+func (o *Options) Validate() error {
+	_, err := o.complete()
+	return err
+}
+
 // complete validates everything and reads what the options name. It reports every
 // fault at once, each with its flag, and changes nothing.
 func (o *Options) complete() (*config, error) {

@@ -177,7 +177,7 @@ func (c *Controller) create(ctx context.Context, node string, d *fleet.Device) e
 
 func (c *Controller) update(ctx context.Context, node string, d *fleet.Device, q *v1alpha1.Quarantine) error {
 	base := q.DeepCopy()
-	q.Spec.Node, q.Spec.Model, q.Spec.Reason, q.Spec.Action = node, d.Model, reasonOf(d), d.Action
+	q.Spec.Node, q.Spec.Model, q.Spec.Reason, q.Spec.Action = node, modelOf(d), reasonOf(d), d.Action
 	if !equality.Semantic.DeepEqual(base.Spec, q.Spec) {
 		if err := c.Client.Patch(ctx, q, client.MergeFrom(base)); err != nil {
 			return ignoreGone(fmt.Errorf("patching quarantine %s: %w", q.Name, err))
@@ -190,6 +190,11 @@ func (c *Controller) update(ctx context.Context, node string, d *fleet.Device, q
 	}
 	if err := c.Client.Status().Patch(ctx, q, client.MergeFrom(base)); err != nil {
 		return ignoreGone(fmt.Errorf("patching the status of quarantine %s: %w", q.Name, err))
+	}
+	if q.Status.Phase == v1alpha1.PhaseReleased && base.Status.Phase != v1alpha1.PhaseReleased {
+		klog.FromContext(ctx).Info("An operator released a device that still fails", "node", node, "device", d.UUID, "reason", q.Spec.Reason, "why", q.Spec.Release.Reason)
+		c.event(node, corev1.EventTypeWarning, v1alpha1.EventAcceleratorReleased,
+			fmt.Sprintf("device %s (gpu %s) gets work although it fails with %s: %s", d.UUID, d.Index, q.Spec.Reason, q.Spec.Release.Reason))
 	}
 	return nil
 }

@@ -159,12 +159,16 @@ func TestReleaseIsNeverUndone(t *testing.T) {
 	release := &v1alpha1.Release{Reason: "known false alarm"}
 	f.edit("gpu-a", func(q *v1alpha1.Quarantine) { q.Spec.Release = release })
 	f.wrote()
+	f.events()
 
 	want := expected("node-1")
 	want.Spec.Release, want.Status.Phase = release, v1alpha1.PhaseReleased
 	f.pass("node-1", fallen("GPU-A"))
 	f.wantObjects(want)
 	f.wantWrites("it was released", map[string]int{"patch status": 1})
+	if got := f.events(); len(got) != 1 || !strings.Contains(got[0], "AcceleratorReleased") || !strings.Contains(got[0], release.Reason) {
+		t.Errorf("the events are %q", got)
+	}
 
 	// Nor by another fault, which changes the rest of the object.
 	other := fallen("GPU-A")

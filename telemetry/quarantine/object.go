@@ -43,10 +43,23 @@ func newObject(node string, d *fleet.Device) *v1alpha1.Quarantine {
 			Name:   objectName(d.UUID),
 			Labels: map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedByTelemetry},
 		},
-		Spec: v1alpha1.QuarantineSpec{Node: node, UUID: d.UUID, Model: d.Model, Reason: reasonOf(d), Action: d.Action},
+		Spec: v1alpha1.QuarantineSpec{Node: node, UUID: d.UUID, Model: modelOf(d), Reason: reasonOf(d), Action: d.Action},
 	}
 	q.Status = statusOf(d, false)
 	return q
+}
+
+// modelOf is the product name as the API takes it: printable and not too long. What an
+// exporter calls a device must not keep it from being quarantined.
+func modelOf(d *fleet.Device) string {
+	const longest = 128
+	model := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return -1
+		}
+		return r
+	}, d.Model)
+	return model[:min(len(model), longest)]
 }
 
 // reasonOf is the code of the gravest finding.

@@ -110,3 +110,14 @@ func TestReasonOfADeviceWithoutReasons(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// TestModelIsMadePresentable: what an exporter calls a device must not keep it from
+// being quarantined.
+func TestModelIsMadePresentable(t *testing.T) {
+	t.Parallel()
+	d := device("GPU-A", v1alpha1.GradeFailed)
+	d.Model = "NVIDIA \x1b[2JL4\n" + strings.Repeat("x", 200) + "é"
+	if got := modelOf(&d); len(got) != 128 || !strings.HasPrefix(got, "NVIDIA [2JL4x") {
+		t.Errorf("the model is %q", got)
+	}
+}

@@ -157,6 +157,22 @@ func (s *Store) Dismiss(uuid string) {
 	s.publish(d.home.name)
 }
 
+// EachReading calls back with each published device's last reading, however recent.
+func (s *Store) EachReading(call func(node, uuid, index string, observedAt time.Time)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.nodes {
+		if !n.placed {
+			continue
+		}
+		for _, d := range n.devices {
+			if !d.observedAt.IsZero() {
+				call(n.name, d.uuid, d.index, d.observedAt)
+			}
+		}
+	}
+}
+
 // Tick judges everything again by the clock: readings age, windows fill.
 func (s *Store) Tick() {
 	s.mu.Lock()
