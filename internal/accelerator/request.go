@@ -19,35 +19,40 @@ type Request struct {
 
 // RequestOf returns what the pod needs of each accelerator resource, in order of
 // resource name; nothing for a pod that needs none. Init containers, sidecars and
-// pod-level resources count as the kubelet and the scheduler count them.
+// pod-level resources count as the kubelet and the scheduler count them. Claims are
+// DemandOf's.
 func RequestOf(pod *corev1.Pod) []Request {
-	if !mentionsAccelerator(pod) {
+	return requestsOf(pod, func(name corev1.ResourceName) bool { return KindOf(name) != KindNone })
+}
+
+// requestsOf is RequestOf for the resources that counts tells.
+func requestsOf(pod *corev1.Pod, counts func(corev1.ResourceName) bool) []Request {
+	if !mentions(pod, counts) {
 		return nil
 	}
 	var requests []Request
 	for name, quantity := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
-		kind := KindOf(name)
-		if kind == KindNone || quantity.Sign() <= 0 {
+		if !counts(name) || quantity.Sign() <= 0 {
 			continue
 		}
-		requests = append(requests, Request{Resource: name, Kind: kind, Profile: ProfileOf(name), Count: quantity.Value()})
+		requests = append(requests, Request{Resource: name, Kind: KindOf(name), Profile: ProfileOf(name), Count: quantity.Value()})
 	}
 	slices.SortFunc(requests, func(a, b Request) int { return strings.Compare(string(a.Resource), string(b.Resource)) })
 	return requests
 }
 
-// mentionsAccelerator spares the many pods without accelerators the full sum. The API
-// server has copied limits of extended resources to requests.
-func mentionsAccelerator(pod *corev1.Pod) bool {
-	mentions := func(containers []corev1.Container) bool {
+// mentions spares the many pods without accelerators the full sum. The API server has
+// copied limits of extended resources to requests.
+func mentions(pod *corev1.Pod, counts func(corev1.ResourceName) bool) bool {
+	mention := func(containers []corev1.Container) bool {
 		for i := range containers {
 			for name := range containers[i].Resources.Requests {
-				if KindOf(name) != KindNone {
+				if counts(name) {
 					return true
 				}
 			}
 		}
 		return false
 	}
-	return mentions(pod.Spec.Containers) || mentions(pod.Spec.InitContainers)
+	return mention(pod.Spec.Containers) || mention(pod.Spec.InitContainers)
 }

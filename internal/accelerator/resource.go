@@ -21,6 +21,8 @@ const (
 	KindMIG
 	// KindNeuron: one unit is a Neuron device or core.
 	KindNeuron
+	// KindDRA: one unit is a device that a DRA driver allocates.
+	KindDRA
 )
 
 const (

@@ -1,0 +1,81 @@
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// QuotaLedger is what one team may hold and holds. It bears the team's name. Only
+// Wastenot writes it, always the whole object at once and never over another's
+// change, so that limits, use and reservations can never disagree.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,shortName=ledger,categories=wastenot
+// +kubebuilder:printcolumn:name="Limit",type=string,JSONPath=`.spec.limits.devices`
+// +kubebuilder:printcolumn:name="Used",type=string,JSONPath=`.status.devices`
+// +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.spec.policy`
+// +kubebuilder:printcolumn:name="Counted",type=date,JSONPath=`.status.asOf`
+// +kubebuilder:printcolumn:name="Classes",type=string,priority=1,JSONPath=`.status.committed`
+type QuotaLedger struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   QuotaLedgerSpec   `json:"spec"`
+	Status QuotaLedgerStatus `json:"status,omitempty"`
+}
+
+// QuotaLedgerSpec is the team's part of the quota configuration.
+type QuotaLedgerSpec struct {
+	// ConfigHash identifies the configuration that this was taken from.
+	ConfigHash string `json:"configHash"`
+	// Policy says what happens to a pod beyond the limits.
+	Policy QuotaPolicy `json:"policy"`
+	// Limits is what the team may hold at once.
+	Limits QuotaLimits `json:"limits"`
+	// Classes says what one unit of a class counts as, where the configuration says so.
+	// +optional
+	Classes map[string]AcceleratorClass `json:"classes,omitempty"`
+}
+
+// QuotaLedgerStatus is what the team holds.
+type QuotaLedgerStatus struct {
+	// Devices is all that is used, committed and reserved, in devices.
+	// +optional
+	Devices *resource.Quantity `json:"devices,omitempty"`
+	// Committed is what the team's pods held when they were last counted, in units by
+	// class.
+	// +optional
+	Committed map[string]int64 `json:"committed,omitempty"`
+	// AsOf is when they were counted; absent before the first count.
+	// +optional
+	AsOf *metav1.MicroTime `json:"asOf,omitempty"`
+	// Reservations are pods that were admitted since and that no count has seen.
+	// +optional
+	// +listType=map
+	// +listMapKey=uid
+	Reservations []QuotaReservation `json:"reservations,omitempty"`
+}
+
+// QuotaReservation is a pod that was admitted and may not be stored yet.
+type QuotaReservation struct {
+	// UID is the pod's.
+	UID types.UID `json:"uid"`
+	// Namespace and Name are the pod's, for people.
+	Namespace string `json:"namespace"`
+	// +optional
+	Name string `json:"name,omitempty"`
+	// Demand is what the pod asks for, in units by class.
+	Demand map[string]int64 `json:"demand"`
+	// At is when it was admitted, by the clock of whoever admitted it.
+	At metav1.MicroTime `json:"at"`
+}
+
+// QuotaLedgerList is a list of ledgers.
+// +kubebuilder:object:root=true
+type QuotaLedgerList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []QuotaLedger `json:"items"`
+}
