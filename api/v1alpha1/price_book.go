@@ -45,14 +45,17 @@ type PriceRule struct {
 	// Product matches nvidia.com/gpu.product, without its -SHARED or MIG suffix.
 	// +optional
 	Product string `json:"product,omitempty"`
-	// Region narrows InstanceType and Product to topology.kubernetes.io/region.
+	// Region narrows InstanceType or Product to one topology.kubernetes.io/region.
 	// +optional
 	Region string `json:"region,omitempty"`
 
-	// PerInstanceHour is the price of the whole node, a decimal such as "55.04".
+	// PerInstanceHour is the price of the whole node, a decimal such as "55.04". Write it
+	// in quotes: YAML reads 010 and 1e3 otherwise than people do.
 	// +optional
 	PerInstanceHour Amount `json:"perInstanceHour,omitempty"`
-	// Devices is how many devices share PerInstanceHour; by default what the node has.
+	// Devices is how many devices share PerInstanceHour; by default as many as the built-in
+	// list has for the instance type, else as the node has. Give it where neither is
+	// certain: a device that has failed may be missing from the node.
 	// +optional
 	Devices int64 `json:"devices,omitempty"`
 	// PerDeviceHour is the price of one whole device.

@@ -38,3 +38,14 @@ type FleetClientArgs struct {
 	// +optional
 	StaleAfter *metav1.Duration `json:"staleAfter,omitempty"`
 }
+
+// PricedBindingArgs configures the plugin that writes prices with bindings. Decoding is
+// strict.
+// +kubebuilder:object:generate=true
+type PricedBindingArgs struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Namespace is where the ConfigMap wastenot-prices is (default wastenot-system).
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+}

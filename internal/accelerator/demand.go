@@ -95,30 +95,25 @@ func kindOfResource(name corev1.ResourceName, known Classes) Kind {
 
 // claimSpec finds the claim or the template that the pod names.
 func claimSpec(pod *corev1.Pod, claim *corev1.PodResourceClaim, objects Objects) (*resourceapi.ResourceClaimSpec, error) {
-	switch {
-	case claim.ResourceClaimName != nil:
-		found, err := objects.Claim(pod.Namespace, *claim.ResourceClaimName)
-		if err != nil {
-			return nil, fmt.Errorf("claim %s: finding ResourceClaim %s: %w", claim.Name, *claim.ResourceClaimName, err)
+	// What was made from a template is what will be allocated.
+	name := ClaimName(pod, claim)
+	if name != "" {
+		found, err := objects.Claim(pod.Namespace, name)
+		if err == nil {
+			return &found.Spec, nil
 		}
-		return &found.Spec, nil
-	case claim.ResourceClaimTemplateName != nil:
-		// A claim that was made from the template is what will be allocated.
-		for _, status := range pod.Status.ResourceClaimStatuses {
-			if status.Name == claim.Name && status.ResourceClaimName != nil {
-				if found, err := objects.Claim(pod.Namespace, *status.ResourceClaimName); err == nil {
-					return &found.Spec, nil
-				}
-			}
+		if claim.ResourceClaimName != nil {
+			return nil, fmt.Errorf("claim %s: finding ResourceClaim %s: %w", claim.Name, name, err)
 		}
-		found, err := objects.Template(pod.Namespace, *claim.ResourceClaimTemplateName)
-		if err != nil {
-			return nil, fmt.Errorf("claim %s: finding ResourceClaimTemplate %s: %w", claim.Name, *claim.ResourceClaimTemplateName, err)
-		}
-		return &found.Spec.Spec, nil
-	default:
+	}
+	if claim.ResourceClaimTemplateName == nil {
 		return nil, fmt.Errorf("claim %s names neither a ResourceClaim nor a ResourceClaimTemplate", claim.Name)
 	}
+	found, err := objects.Template(pod.Namespace, *claim.ResourceClaimTemplateName)
+	if err != nil {
+		return nil, fmt.Errorf("claim %s: finding ResourceClaimTemplate %s: %w", claim.Name, *claim.ResourceClaimTemplateName, err)
+	}
+	return &found.Spec.Spec, nil
 }
 
 // addRequest adds one request of a claim.

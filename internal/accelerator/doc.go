@@ -1,10 +1,10 @@
-// Package accelerator knows which extended resources are accelerators and how many
-// of each a pod asks for.
+// Package accelerator knows which resources and device classes are accelerators, how
+// many of each a pod asks for, and what share of a device one unit is.
 //
-// It provides resource names and the request of a pod. It does not know DRA claims
-// yet, devices, prices or quota.
+// It provides names, the request and the demand of a pod, claims included, and the
+// shares of MIG profiles. It does not know devices, prices or quota.
 //
-// The scheduler and the webhook use it, so that both read a pod alike.
+// The scheduler, the webhook, quota and pricing use it, so that all read a pod alike.
 //
-// Start reading at RequestOf.
+// Start reading at DemandOf; RequestOf is the part of it that device plugins serve.
 package accelerator
