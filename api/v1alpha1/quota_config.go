@@ -60,6 +60,7 @@ type QuotaLimits struct {
 	// Classes bounds single classes, in units. A class that is not listed is bounded by
 	// Devices alone; where Devices is not given, the team may hold none of it.
 	// +optional
+	// +mapType=atomic
 	Classes map[string]int64 `json:"classes,omitempty"`
 }
 

@@ -8,7 +8,9 @@ import (
 
 // QuotaLedger is what one team may hold and holds. It bears the team's name. Only
 // Wastenot writes it, always the whole object at once and never over another's
-// change, so that limits, use and reservations can never disagree.
+// change, so that limits, use and reservations can never disagree. Its lists and maps
+// are atomic: the API server would otherwise track who set which reservation, which costs
+// it more than all else.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=ledger,categories=wastenot
@@ -35,6 +37,7 @@ type QuotaLedgerSpec struct {
 	Limits QuotaLimits `json:"limits"`
 	// Classes says what one unit of a class counts as, where the configuration says so.
 	// +optional
+	// +mapType=atomic
 	Classes map[string]AcceleratorClass `json:"classes,omitempty"`
 }
 
@@ -46,14 +49,14 @@ type QuotaLedgerStatus struct {
 	// Committed is what the team's pods held when they were last counted, in units by
 	// class.
 	// +optional
+	// +mapType=atomic
 	Committed map[string]int64 `json:"committed,omitempty"`
 	// AsOf is when they were counted; absent before the first count.
 	// +optional
 	AsOf *metav1.MicroTime `json:"asOf,omitempty"`
 	// Reservations are pods that were admitted since and that no count has seen.
 	// +optional
-	// +listType=map
-	// +listMapKey=uid
+	// +listType=atomic
 	Reservations []QuotaReservation `json:"reservations,omitempty"`
 }
 
@@ -66,6 +69,7 @@ type QuotaReservation struct {
 	// +optional
 	Name string `json:"name,omitempty"`
 	// Demand is what the pod asks for, in units by class.
+	// +mapType=atomic
 	Demand map[string]int64 `json:"demand"`
 	// At is when it was admitted, by the clock of whoever admitted it.
 	At metav1.MicroTime `json:"at"`

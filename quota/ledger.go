@@ -1,0 +1,99 @@
+package quota
+
+import (
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"wastenot.dev/api/v1alpha1"
+)
+
+// Configure returns the team's ledger with what the configuration says about it, and
+// whether that differs from what the ledger says now. Without a ledger it returns a new
+// one, which nobody has counted for. A team that the configuration does not have keeps
+// the ledger as it is, nil included.
+func Configure(ledger *v1alpha1.QuotaLedger, cfg *Config, team string) (*v1alpha1.QuotaLedger, bool) {
+	entry, ok := cfg.Team(team)
+	if !ok {
+		return ledger, false
+	}
+	spec := v1alpha1.QuotaLedgerSpec{ConfigHash: cfg.Hash(), Policy: entry.Policy, Limits: entry.Limits, Classes: cfg.Classes()}
+	if ledger != nil && equality.Semantic.DeepEqual(ledger.Spec, spec) {
+		return ledger, false
+	}
+	next := &v1alpha1.QuotaLedger{ObjectMeta: metav1.ObjectMeta{Name: team}}
+	if ledger != nil {
+		next = ledger.DeepCopy()
+	}
+	spec.DeepCopyInto(&next.Spec)
+	if next.Status.AsOf != nil {
+		refresh(next)
+	}
+	return next, true
+}
+
+// Used returns what the team uses, in units by class: what was committed and what is
+// reserved.
+func Used(ledger *v1alpha1.QuotaLedger) map[string]int64 {
+	used := maps.Clone(ledger.Status.Committed)
+	if used == nil {
+		used = map[string]int64{}
+	}
+	for i := range ledger.Status.Reservations {
+		addTo(used, ledger.Status.Reservations[i].Demand)
+	}
+	return used
+}
+
+// Held is a pod of the team that a count found.
+type Held struct {
+	UID types.UID
+	// Demand is what it holds, in units by class: nothing for a pod that has ended, or
+	// that a Queue team has waiting. Such a pod ends its reservation all the same.
+	Demand map[string]int64
+}
+
+// Reconcile returns the ledger after a count: committed is what the pods hold, and a
+// reservation whose pod was seen, or that expired tells to be over, is gone; nil tells
+// that of none. The caller must have
+//
+//   - read the ledger from the API server before it listed the pods,
+//   - listed them consistently, all of them,
+//   - judged expiry as of a time before it listed them: a request that was alive then
+//     may have stored its pod since, unseen, and
+//   - write the result over the ledger that it read, or not at all.
+func Reconcile(ledger *v1alpha1.QuotaLedger, held []Held, expired func(uid types.UID) bool, now time.Time) *v1alpha1.QuotaLedger {
+	next := ledger.DeepCopy()
+	committed, seen := map[string]int64{}, make(map[types.UID]bool, len(held))
+	for _, pod := range held {
+		seen[pod.UID] = true
+		addTo(committed, pod.Demand)
+	}
+	next.Status.Committed = committed
+	next.Status.Reservations = nil
+	for _, r := range ledger.Status.Reservations {
+		if over := seen[r.UID] || (expired != nil && expired(r.UID)); !over {
+			next.Status.Reservations = append(next.Status.Reservations, *r.DeepCopy())
+		}
+	}
+	next.Status.AsOf = &metav1.MicroTime{Time: now}
+	refresh(next)
+	return next
+}
+
+// refresh brings the sum of devices in line.
+func refresh(ledger *v1alpha1.QuotaLedger) {
+	ledger.Status.Devices = quantityOf(Devices(Used(ledger), ledger.Spec.Classes))
+}
+
+// addTo adds units by class to a sum and saturates; counts that are not positive are none.
+func addTo(sum, counts map[string]int64) {
+	for class, count := range counts {
+		if count > 0 {
+			sum[class] = plus(sum[class], count)
+		}
+	}
+}
