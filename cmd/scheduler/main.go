@@ -12,11 +12,16 @@ import (
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 
 	"wastenot.dev/scheduler"
+	"wastenot.dev/scheduler/pricedbinding"
+	"wastenot.dev/scheduler/teamquota"
 )
 
 func main() {
-	factory := &scheduler.Factory{}
-	command := app.NewSchedulerCommand(app.WithPlugin(scheduler.Name, factory.New))
+	command := app.NewSchedulerCommand(
+		app.WithPlugin(scheduler.Name, (&scheduler.Factory{}).New),
+		app.WithPlugin(teamquota.Name, (&teamquota.Factory{}).New),
+		app.WithPlugin(pricedbinding.Name, (&pricedbinding.Factory{}).New),
+	)
 	command.Use = "wastenot-scheduler"
 	emulateServer(command, askServer)
 	os.Exit(cli.Run(command))

@@ -1,0 +1,149 @@
+package teamquota
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"wastenot.dev/api/v1alpha1"
+	"wastenot.dev/quota"
+)
+
+// Name is the plugin's name in a scheduler configuration.
+const Name = "TeamQuota"
+
+// Plugin holds accelerator pods of teams that are full.
+type Plugin struct{ *books }
+
+var (
+	_ fwk.PreEnqueuePlugin  = &Plugin{}
+	_ fwk.ReservePlugin     = &Plugin{}
+	_ fwk.EnqueueExtensions = &Plugin{}
+	_ io.Closer             = &Plugin{}
+)
+
+// Name returns the plugin's name.
+func (*Plugin) Name() string { return Name }
+
+// EventsToRegister names none: whatever may give a team room wakes its pods directly.
+func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) { return nil, nil }
+
+// Close ends what keeps the books current and waits for it.
+func (p *Plugin) Close() error {
+	p.close()
+	return nil
+}
+
+// Factory makes the plugin for each profile that enables it. The profiles of one
+// process share one count, or each would give the team its limit.
+type Factory struct{ shared *books }
+
+// New builds the plugin; it has the signature that kube-scheduler expects. It starts
+// what keeps the books current; that ends with ctx or with Close.
+func (f *Factory) New(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	if unknown, ok := object.(*runtime.Unknown); ok && len(unknown.Raw) > 0 {
+		return nil, fmt.Errorf("plugin %s takes no args: remove its pluginConfig", Name)
+	}
+	if f.shared == nil {
+		shared, err := newBooks(ctx, handle)
+		if err != nil {
+			return nil, err
+		}
+		f.shared = shared
+	}
+	return &Plugin{f.shared}, nil
+}
+
+// PreEnqueue holds the pod while its team is full. The queue keeps its lock meanwhile,
+// so nothing is activated from here.
+func (p *Plugin) PreEnqueue(ctx context.Context, pod *corev1.Pod) *fwk.Status {
+	for {
+		changes := p.changes.Load()
+		// A claim that does not exist yet is another plugin's reason to wait.
+		s, want, _ := p.subjectOf(pod)
+		if s == nil {
+			p.parked.remove(pod.UID)
+			return nil
+		}
+		message := p.against(s, nil, func() []quota.Shortage { return p.usage.judge(pod.UID, want, *s) })
+		if message == "" {
+			p.parked.remove(pod.UID)
+			return nil
+		}
+		p.park(ctx, pod, s.team, message)
+		// Whoever makes room later finds the pod parked; what came before is looked at
+		// once more.
+		if p.changes.Load() == changes {
+			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, message)
+		}
+	}
+}
+
+// Reserve counts the pod in, or turns it away.
+func (p *Plugin) Reserve(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) *fwk.Status {
+	changes := p.changes.Load()
+	s, want, err := p.subjectOf(pod)
+	if s == nil {
+		p.usage.put(pod.UID, want)
+		return nil
+	}
+	message := p.against(s, err, func() []quota.Shortage { return p.usage.reserve(pod.UID, want, *s) })
+	if message == "" {
+		p.parked.remove(pod.UID)
+		return nil
+	}
+	turnedAway.Inc()
+	p.park(ctx, pod, s.team, message)
+	if p.changes.Load() != changes {
+		p.activate(klog.FromContext(ctx), map[string]*corev1.Pod{string(pod.UID): pod})
+	}
+	return fwk.NewStatus(fwk.Unschedulable, message)
+}
+
+// Unreserve takes the pod out again.
+func (p *Plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
+	if p.usage.remove(pod.UID) {
+		p.roomIn(pod.Namespace, "a pod was not bound")
+	}
+}
+
+// against is the sentence that says why the pod may not be bound, or "". shortages is
+// asked only when everything is known that it needs.
+func (p *Plugin) against(s *subject, err error, shortages func() []quota.Shortage) string {
+	switch {
+	case s.team == "":
+		return fmt.Sprintf("namespace %s has no team: ask a cluster administrator to set its label %s", s.namespace, v1alpha1.LabelTeam)
+	case !p.listed():
+		return "the pods that hold accelerators have not been listed yet"
+	case s.spec == nil:
+		return fmt.Sprintf("team %s has no QuotaLedger: is it in ConfigMap %s, and does wastenot-webhook run?", s.team, v1alpha1.QuotaConfigMap)
+	case err != nil:
+		return fmt.Sprintf("what the pod asks for cannot be counted: %v", err)
+	}
+	found := shortages()
+	if len(found) == 0 {
+		return ""
+	}
+	texts := make([]string, len(found))
+	for i, shortage := range found {
+		texts[i] = shortage.String()
+	}
+	return fmt.Sprintf("team %s is full: %s; the pod waits until it fits", s.team, strings.Join(texts, "; "))
+}
+
+// park keeps the pod for a retry and says why, once for each reason.
+func (p *Plugin) park(ctx context.Context, pod *corev1.Pod, team, message string) {
+	if !p.parked.add(pod, team, message) {
+		return
+	}
+	klog.FromContext(ctx).V(4).Info("Holding a pod for quota", "pod", klog.KObj(pod), "team", team, "why", message)
+	if p.recorder != nil {
+		p.recorder.Eventf(pod, nil, corev1.EventTypeWarning, v1alpha1.EventQuotaExceeded, "Scheduling", "%s", message)
+	}
+}
