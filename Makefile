@@ -9,6 +9,7 @@ BINARIES := \
 	controlplane=./test/controlplane/server \
 	wastenot-scheduler=./cmd/scheduler \
 	wastenot-telemetry=./cmd/telemetry \
+	wastenot-webhook=./cmd/webhook \
 	demo=./cmd/demo
 
 # The demo and the tests start the control plane that `build` made.

@@ -5,7 +5,7 @@
 // ConfigMap for clients to mount, and rotation of both with overlap. It does not
 // serve anything.
 //
-// Telemetry uses it, later the webhook. Invariants: a new CA is published before a
+// Telemetry and the webhook use it. Invariants: a new CA is published before a
 // certificate that it signed is served, and the old one stays in the bundle until it
 // expires; two replicas that start together agree on one Secret.
 //

@@ -1,0 +1,48 @@
+package app
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Names of our configurations, as the metrics' label has them.
+const (
+	configQuota  = "quota"
+	configPrices = "prices"
+)
+
+var (
+	hashDesc = prometheus.NewDesc("wastenot_webhook_config_hash_info",
+		"The hash of the configuration in force, empty for the built-in one; the value is always 1.", []string{"config", "hash"}, nil)
+	errorDesc = prometheus.NewDesc("wastenot_webhook_config_error",
+		"1 while the configuration as it is in the cluster is not in force.", []string{"config"}, nil)
+	leaderDesc = prometheus.NewDesc("wastenot_webhook_leader",
+		"1 for the replica that keeps the quota ledgers.", nil, nil)
+	trustedDesc = prometheus.NewDesc("wastenot_webhook_trusted",
+		"1 while the certificate that is served verifies against the webhook configurations.", nil, nil)
+)
+
+// collector shows the state of the service as metrics.
+type collector struct{ service *service }
+
+// Describe names the metrics.
+func (c *collector) Describe(out chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{hashDesc, errorDesc, leaderDesc, trustedDesc} {
+		out <- desc
+	}
+}
+
+// Collect reads the state.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	s := c.service
+	gauge := func(desc *prometheus.Desc, value bool, labels ...string) {
+		number := 0.0
+		if value {
+			number = 1
+		}
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, number, labels...)
+	}
+	gauge(hashDesc, true, configQuota, s.quota.Hash())
+	gauge(hashDesc, true, configPrices, s.prices.Hash())
+	gauge(errorDesc, s.quota.Err() != nil, configQuota)
+	gauge(errorDesc, s.prices.Err() != nil, configPrices)
+	gauge(leaderDesc, s.leading.Load())
+	gauge(trustedDesc, s.trust.check() == nil)
+}
