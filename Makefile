@@ -40,8 +40,13 @@ build: ## Build every binary into bin/, with progress while the caches are cold
 
 ##@ Check
 
+# Only the test of the chart runs it, so that neither the demo nor an image waits for it.
+.PHONY: helm
+helm: ## Build the pinned Helm into bin/
+	@hack/build.sh helm helm.sh/helm/v4/cmd/helm go.helm.mod
+
 .PHONY: test
-test: build ## Unit tests with -race, then integration tests on a real control plane
+test: build helm ## Unit tests with -race, then integration tests on a real control plane
 	@hack/test.sh all $(TESTFLAGS)
 
 .PHONY: test-unit
@@ -49,7 +54,7 @@ test-unit: ## Only the unit tests
 	@hack/test.sh unit $(TESTFLAGS)
 
 .PHONY: test-integration
-test-integration: build ## Only the integration tests
+test-integration: build helm ## Only the integration tests
 	@hack/test.sh integration $(TESTFLAGS)
 
 .PHONY: fuzz

@@ -2,15 +2,18 @@
 # Builds one command to bin/NAME with its versions linked in, and says how far it is while the
 # caches are cold. A warm build says nothing.
 #
-# Usage: hack/build.sh NAME PACKAGE      as in: hack/build.sh wastenot-scheduler ./cmd/scheduler
+# Usage: hack/build.sh NAME PACKAGE [MODFILE]
+#   hack/build.sh wastenot-scheduler ./cmd/scheduler
+#   hack/build.sh helm helm.sh/helm/v4/cmd/helm go.helm.mod     a tool that MODFILE pins
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-if [[ $# -ne 2 ]]; then
-  echo "usage: hack/build.sh NAME PACKAGE" >&2
+if [[ $# -lt 2 || $# -gt 3 ]]; then
+  echo "usage: hack/build.sh NAME PACKAGE [MODFILE]" >&2
   exit 2
 fi
 name=$1 package=$2
+modfile=(${3:+"-modfile=$3"})
 # Static, so that the binaries run in an image that holds nothing else.
 export CGO_ENABLED=0
 every=${PROGRESS_SECONDS:-10}
@@ -55,7 +58,7 @@ await() {
 complain() { grep -vE '^(go: downloading .*|[a-z0-9][^ :]*)$' "$work/log" >&2 || true; }
 
 : >"$work/log"
-go list -deps -f '{{if .Stale}}{{.ImportPath}}{{end}}' "$package" >"$work/stale" 2>"$work/log" &
+go list ${modfile[@]+"${modfile[@]}"} -deps -f '{{if .Stale}}{{.ImportPath}}{{end}}' "$package" >"$work/stale" 2>"$work/log" &
 pid=$!
 await '^go: downloading ' 'modules fetched' || {
   complain
@@ -75,7 +78,7 @@ ldflags+=" -X $component.gitTreeState=clean"
 mkdir -p bin
 : >"$work/log"
 # The version is linked in above, so go need not ask git, which refuses a tree of another owner.
-go build -v -buildvcs=false -ldflags "$ldflags" -o "bin/$name" "$package" 2>"$work/log" &
+go build ${modfile[@]+"${modfile[@]}"} -v -buildvcs=false -ldflags "$ldflags" -o "bin/$name" "$package" 2>"$work/log" &
 pid=$!
 await '^[a-z0-9][^ :]*$' "of $total packages" || {
   complain

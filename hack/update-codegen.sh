@@ -2,7 +2,8 @@
 # Regenerates everything that is generated from files in this tree:
 #   api/**/*.proto              -> *.pb.go, *_grpc.pb.go   (buf and the local protoc plugins)
 #   api/**/*_types.go and kin   -> zz_generated.deepcopy.go (controller-gen object)
-#   the same types              -> manifests/base/crd/wastenot.dev_*.yaml (controller-gen crd)
+#   the same types              -> manifests/base/crd/wastenot.dev_*.yaml (controller-gen crd), and the
+#                                  chart's copy of them
 #
 # Usage: hack/update-codegen.sh
 set -euo pipefail
@@ -24,4 +25,7 @@ fi
 if grep -rqs --include='*.go' -e '+kubebuilder:object:root' api; then
   mkdir -p manifests/base/crd
   tool controller-gen crd paths=./api/... output:crd:artifacts:config=manifests/base/crd
+  # The chart cannot read files outside of itself.
+  rm -f manifests/chart/files/crd/*.yaml
+  cp manifests/base/crd/*.yaml manifests/chart/files/crd/
 fi

@@ -65,7 +65,7 @@ done
 
 untracked_generated() {
   local files
-  files=$(git ls-files --others --exclude-standard -- '*.pb.go' '*zz_generated*' 'manifests/base/crd/*.yaml')
+  files=$(git ls-files --others --exclude-standard -- '*.pb.go' '*zz_generated*' 'manifests/base/crd/*.yaml' 'manifests/chart/files/crd/*.yaml')
   if [[ -n "$files" ]]; then
     sed "s/^/generated but not under version control: /" <<<"$files"
     return 1
