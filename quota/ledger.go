@@ -65,6 +65,9 @@ type Held struct {
 //   - judged expiry as of a time before it listed them: a request that was alive then
 //     may have stored its pod since, unseen, and
 //   - write the result over the ledger that it read, or not at all.
+//
+// Where others have written meanwhile, the same list serves for the ledger as it then is,
+// as long as that OnlyGrew.
 func Reconcile(ledger *v1alpha1.QuotaLedger, held []Held, expired func(uid types.UID) bool, now time.Time) *v1alpha1.QuotaLedger {
 	next := ledger.DeepCopy()
 	committed, seen := map[string]int64{}, make(map[types.UID]bool, len(held))
@@ -80,8 +83,17 @@ func Reconcile(ledger *v1alpha1.QuotaLedger, held []Held, expired func(uid types
 		}
 	}
 	next.Status.AsOf = &metav1.MicroTime{Time: now}
+	next.Status.Counts++
 	refresh(next)
 	return next
+}
+
+// OnlyGrew tells whether nothing has happened to the ledger since but that reservations
+// were added. Then a list of pods that was made between serves for it too: every pod
+// that the list lacks still has its reservation. Without it a count could be kept from
+// its end for as long as pods are admitted faster than they are listed.
+func OnlyGrew(since, ledger *v1alpha1.QuotaLedger) bool {
+	return ledger.UID == since.UID && ledger.Status.Counts == since.Status.Counts && equality.Semantic.DeepEqual(ledger.Spec, since.Spec)
 }
 
 // refresh brings the sum of devices in line.

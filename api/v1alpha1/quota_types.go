@@ -54,6 +54,10 @@ type QuotaLedgerStatus struct {
 	// AsOf is when they were counted; absent before the first count.
 	// +optional
 	AsOf *metav1.MicroTime `json:"asOf,omitempty"`
+	// Counts is how often a count was written. While it stays, nothing was taken out of
+	// the reservations.
+	// +optional
+	Counts int64 `json:"counts,omitempty"`
 	// Reservations are pods that were admitted since and that no count has seen.
 	// +optional
 	// +listType=atomic

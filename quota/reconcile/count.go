@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/pager"
 	"k8s.io/klog/v2"
 
@@ -26,6 +25,8 @@ const (
 	// staleAfter is how old a count may become in the ledger when a newer one found the
 	// same: to write each of them would cost admission a conflict.
 	staleAfter = time.Minute
+	// rebases is how often the result of one list is put over a ledger that grew meanwhile.
+	rebases = 20
 	// listers is how many namespaces are listed at once.
 	listers = 4
 )
@@ -68,21 +69,37 @@ func (c *Controller) read(ctx context.Context, team string) (*v1alpha1.QuotaLedg
 func (c *Controller) countInto(ctx context.Context, ledger *v1alpha1.QuotaLedger) (*v1alpha1.QuotaLedger, error) {
 	started := c.clock.Now()
 	c.see(ledger)
+	// Expiry is as of before the lists: a request that was alive then may have stored
+	// its pod after them.
+	over := c.over(ledger, started)
 	held, err := c.held(ctx, ledger)
 	if err != nil {
 		return nil, err
 	}
-	// Expiry is as of before the lists: a request that was alive then may have stored
-	// its pod after them.
-	next := quota.Reconcile(ledger, held, func(uid types.UID) bool { return c.expired(ledger.Name, uid, started) }, started)
-	if asOf := ledger.Status.AsOf; asOf != nil && started.Sub(asOf.Time) < staleAfter {
-		next.Status.AsOf = asOf
-		if equality.Semantic.DeepEqual(ledger.Status, next.Status) {
-			return ledger, nil
+	for try := 0; ; try++ {
+		written, err := c.writeCount(ctx, ledger, quota.Reconcile(ledger, held, over.Has, started))
+		if err == nil || !apierrors.IsConflict(err) || try == rebases {
+			return written, err
 		}
-		next.Status.AsOf = &metav1.MicroTime{Time: started}
+		now, getErr := c.ledgers.Get(ctx, ledger.Name)
+		if getErr != nil || !quota.OnlyGrew(ledger, now) {
+			return nil, err
+		}
+		ledger = now
 	}
-	return c.ledgers.Update(ctx, next)
+}
+
+// writeCount writes the ledger after a count, unless the one before says the same and was
+// written lately.
+func (c *Controller) writeCount(ctx context.Context, before, counted *v1alpha1.QuotaLedger) (*v1alpha1.QuotaLedger, error) {
+	if asOf := before.Status.AsOf; asOf != nil && counted.Status.AsOf.Sub(asOf.Time) < staleAfter {
+		same := *counted
+		same.Status.AsOf, same.Status.Counts = asOf, before.Status.Counts
+		if equality.Semantic.DeepEqual(before.Status, same.Status) {
+			return before, nil
+		}
+	}
+	return c.ledgers.Update(ctx, counted)
 }
 
 // held lists all pods of the team's namespaces.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"wastenot.dev/api/v1alpha1"
 )
@@ -36,10 +37,16 @@ func (c *Controller) see(ledger *v1alpha1.QuotaLedger) bool {
 	return fresh
 }
 
-// expired tells whether the reservation was over at the time.
-func (c *Controller) expired(team string, uid types.UID, at time.Time) bool {
+// over returns the reservations of the ledger whose life was over at the time.
+func (c *Controller) over(ledger *v1alpha1.QuotaLedger, at time.Time) sets.Set[types.UID] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	first, ok := c.sightings[team][uid]
-	return ok && at.Sub(first) >= lifetime
+	over := sets.New[types.UID]()
+	for i := range ledger.Status.Reservations {
+		uid := ledger.Status.Reservations[i].UID
+		if first, ok := c.sightings[ledger.Name][uid]; ok && at.Sub(first) >= lifetime {
+			over.Insert(uid)
+		}
+	}
+	return over
 }
