@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"wastenot.dev/test/fixture/exporter"
 	"wastenot.dev/test/fixture/rig"
 )
 
@@ -28,11 +29,13 @@ type day struct {
 }
 
 // play plays the day. It tells whether every line of the table holds.
-func play(ctx context.Context, once bool) (passed bool, err error) {
+func play(ctx context.Context, once, helm bool) (passed bool, err error) {
 	tell := &teller{out: os.Stdout, began: time.Now()}
-	tell.say("starting etcd, kube-apiserver, controllers, 24 nodes with 192 GPUs and their exporters, telemetry, the scheduler")
+	nodes := fleet()
+	tell.say("starting etcd, kube-apiserver, controllers, %d nodes with %d GPUs and their exporters, telemetry, 3 webhook replicas, the scheduler",
+		len(nodes), len(nodes)*gpusPerNode)
 	r, err := rig.Start(ctx, rig.Options{
-		Nodes: fleet(), ScrapeInterval: scrapeInterval, Probation: probation, Policy: policy, Progress: tell, Seed: uint64(time.Now().UnixNano()),
+		Nodes: nodes, ScrapeInterval: scrapeInterval, Probation: probation, Policy: policy, Webhooks: 3, Helm: helm, Progress: tell, Seed: uint64(time.Now().UnixNano()),
 	})
 	if err != nil {
 		return false, err
@@ -49,7 +52,7 @@ func play(ctx context.Context, once bool) (passed bool, err error) {
 		err = os.RemoveAll(r.Dir())
 	}()
 	d := &day{teller: tell, rig: r}
-	for _, chapter := range []func(context.Context) error{d.morning, d.slices, d.fault, d.throttle, d.recovery, d.telemetryDown} {
+	for _, chapter := range []func(context.Context) error{d.morning, d.teams, d.prices, d.slices, d.fault, d.throttle, d.recovery, d.telemetryDown} {
 		if err := chapter(ctx); err != nil {
 			return false, err
 		}
@@ -59,7 +62,7 @@ func play(ctx context.Context, once bool) (passed bool, err error) {
 		return passed, nil
 	}
 	tell.say("the cluster keeps running until you interrupt; look around with")
-	fmt.Fprintf(tell.out, "\n    export KUBECONFIG=%s\n    kubectl get quarantines -o wide\n    kubectl get nodes -L eks.amazonaws.com/nodegroup\n    curl -s http://%s/metrics | grep wastenot_device_grade\n\n", r.Cluster.Kubeconfig(), r.TelemetryHTTP())
+	fmt.Fprintf(tell.out, "\n    export KUBECONFIG=%s\n    kubectl get quarantines -o wide\n    kubectl get quotaledgers\n    kubectl get nodes -L eks.amazonaws.com/nodegroup\n    curl -s http://%s/metrics | grep wastenot_device_grade\n\n", r.Cluster.Kubeconfig(), r.TelemetryHTTP())
 	<-ctx.Done()
 	return passed, nil
 }
@@ -121,16 +124,23 @@ func (d *day) touched(pods []rig.Pod) map[string]int {
 
 // morning says what telemetry makes of the fleet.
 func (d *day) morning(ctx context.Context) error {
+	all, silent := 0, 0
+	for _, node := range fleet() {
+		all += node.GPUs
+		if node.Template == exporter.L4 {
+			silent += node.GPUs
+		}
+	}
 	var grades map[string]int
-	err := d.await(ctx, "telemetry has read all 192 GPUs", func() bool {
+	err := d.await(ctx, fmt.Sprintf("telemetry has read all %d GPUs", all), func() bool {
 		read, err := d.rig.Grades(ctx)
 		grades = read
-		return err == nil && total(read) == 24*gpusPerNode && read["Healthy"] == 18*gpusPerNode
+		return err == nil && total(read) == all && read["Healthy"] == all-silent
 	})
 	if err != nil {
 		return err
 	}
-	d.say("telemetry has read 192 GPUs: %d Healthy, %d Unknown (the L4 exporters report no XID; unknown is not shown as healthy)", grades["Healthy"], grades["Unknown"])
+	d.say("telemetry has read %d GPUs: %d Healthy, %d Unknown (the L4 exporters report no XID; unknown is not shown as healthy)", all, grades["Healthy"], grades["Unknown"])
 	return nil
 }
 

@@ -31,6 +31,9 @@ func (d *day) telemetryDown(ctx context.Context) error {
 		return err
 	}
 	d.say("a CPU pod and %d GPU pods run; %d pods that may only use %s wait; stock gave the quarantined GPU to %d of %d pods", pods, away, downNode, stock, sent)
+	if err := d.webhookDown(ctx); err != nil {
+		return err
+	}
 	if err := d.rig.Telemetry.Restart(ctx); err != nil {
 		return err
 	}

@@ -16,9 +16,10 @@ import (
 
 func main() {
 	once := flag.Bool("once", false, "play the day once, print the table, and fail if a line of it fails")
+	helm := flag.Bool("helm", false, "install with manifests/chart and helm instead of manifests/base")
 	flag.Parse()
 	if flag.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "demo: unexpected argument %q; the only flag is --once\n", flag.Arg(0))
+		fmt.Fprintf(os.Stderr, "demo: unexpected argument %q; the flags are --once and --helm\n", flag.Arg(0))
 		os.Exit(2)
 	}
 	// The clients of the story log to nowhere: what matters is told line by line.
@@ -27,7 +28,7 @@ func main() {
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	passed, err := play(ctx, *once)
+	passed, err := play(ctx, *once, *helm)
 	switch {
 	case ctx.Err() != nil && !*once:
 		fmt.Println("stopped")

@@ -61,28 +61,34 @@ func onEachVersionWith(t *testing.T, schedulerConfig string, test func(ctx conte
 			ctx, cancel := context.WithCancel(t.Context())
 			r, err := rig.Start(ctx, rig.Options{
 				Nodes: nodes, EmulatedVersion: version, ScrapeInterval: scrapeInterval, Probation: probation,
-				SchedulerConfig: schedulerConfig, Progress: os.Stderr, Seed: 1,
+				SchedulerConfig: schedulerConfig, Webhooks: 1, Progress: os.Stderr, Seed: 1,
 			})
 			if err != nil {
 				cancel()
 				t.Fatal(err)
 			}
-			t.Cleanup(func() {
-				cancel()
-				if err := r.Stop(); err != nil {
-					t.Error(err)
-				}
-				if t.Failed() {
-					t.Logf("logs are kept in %s", r.Dir())
-					return
-				}
-				if err := os.RemoveAll(r.Dir()); err != nil {
-					t.Error(err)
-				}
-			})
+			stopAtEnd(t, r, cancel)
 			test(ctx, t, r)
 		})
 	}
+}
+
+// stopAtEnd ends the product with the test, and keeps its logs when the test failed.
+func stopAtEnd(t *testing.T, r *rig.Rig, cancel context.CancelFunc) {
+	t.Helper()
+	t.Cleanup(func() {
+		cancel()
+		if err := r.Stop(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Logf("logs are kept in %s", r.Dir())
+			return
+		}
+		if err := os.RemoveAll(r.Dir()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // await fails the test when the condition does not come to hold.
