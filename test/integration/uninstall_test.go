@@ -92,4 +92,6 @@ func podOfDeployment(r *rig.Rig, deployment string) rig.Pod {
 	return rig.Pod{}
 }
 
-func phase(r *rig.Rig, deployment string) corev1.PodPhase { return podOfDeployment(r, deployment).Phase }
+func phase(r *rig.Rig, deployment string) corev1.PodPhase {
+	return podOfDeployment(r, deployment).Phase
+}
