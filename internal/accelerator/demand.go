@@ -16,6 +16,10 @@ import (
 // allocated (resourceapi.AllocationResultsMaxSize), which is how ResourceQuota counts it.
 const allDevices = resourceapi.AllocationResultsMaxSize
 
+// MaxUnits is more of a class than any cluster has. More counts as this: sums of what
+// people write must neither overflow nor come out small.
+const MaxUnits = 1_000_000_000
+
 // Demand is what a pod asks of one accelerator class.
 type Demand struct {
 	// Class is what quotas count and prices are given for: a resource name, or
@@ -77,7 +81,7 @@ func Counts(demands []Demand) map[string]int64 {
 }
 
 func add(byClass map[string]Demand, d Demand) {
-	d.Count += byClass[d.Class].Count
+	d.Count = min(d.Count+byClass[d.Class].Count, MaxUnits)
 	byClass[d.Class] = d
 }
 
@@ -151,7 +155,7 @@ func countOf(mode resourceapi.DeviceAllocationMode, count int64) int64 {
 	if mode == resourceapi.DeviceAllocationModeAll {
 		return allDevices
 	}
-	return max(count, 1) // The API server sets 1 where none is given.
+	return min(max(count, 1), MaxUnits) // The API server sets 1 where none is given.
 }
 
 // demandOfClass says what a device of a DeviceClass counts as: a unit of the extended

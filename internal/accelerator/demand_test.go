@@ -2,6 +2,7 @@ package accelerator
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -104,7 +105,11 @@ func TestDemandOf(t *testing.T) {
 			"backed":      claimOf(exactly("backed.example.com", 1)),
 			"uninstalled": claimOf(exactly("vfio.gpu.nvidia.com", 1)),
 			"unknown":     claimOf(exactly("nobody.example.com", 1)),
-			"two-kinds":   claimOf(exactly("gpu.nvidia.com", 1), exactly("mig.nvidia.com", 2), exactly("gpu.nvidia.com", 1)),
+			"hostile": claimOf(
+				firstOf(sub("a", "gpu.nvidia.com", math.MaxInt64), sub("b", "gpu.nvidia.com", 8)),
+				firstOf(sub("a", "gpu.nvidia.com", math.MaxInt64), sub("b", "gpu.nvidia.com", 8)),
+				firstOf(sub("a", "gpu.nvidia.com", 3), sub("b", "gpu.nvidia.com", 1))),
+			"two-kinds": claimOf(exactly("gpu.nvidia.com", 1), exactly("mig.nvidia.com", 2), exactly("gpu.nvidia.com", 1)),
 		},
 		classes: map[string]string{"gpu.nvidia.com": "", "mig.nvidia.com": "", "nic.example.com": "", "h100.example.com": "", "backed.example.com": gpu},
 	}
@@ -140,6 +145,11 @@ func TestDemandOf(t *testing.T) {
 			want:     []Demand{{Class: dra, Kind: KindDRA, Count: 1}},
 		},
 		"all devices count as the most": {claims: []corev1.PodResourceClaim{template("all")}, want: []Demand{{Class: dra, Kind: KindDRA, Count: 32}}},
+		"counts that would overflow":    {claims: []corev1.PodResourceClaim{template("hostile")}, want: []Demand{{Class: dra, Kind: KindDRA, Count: MaxUnits}}},
+		"requests that would overflow": {
+			containers: []corev1.Container{container(gpu, math.MaxInt64), container(gpu, math.MaxInt64), container(gpu, 3)},
+			want:       []Demand{{Class: gpu, Kind: KindDevice, Count: MaxUnits}},
+		},
 		"of alternatives the most of each class": {
 			claims: []corev1.PodResourceClaim{template("either")},
 			want:   []Demand{{Class: dra, Kind: KindDRA, Count: 4}, {Class: ClassName("mig.nvidia.com"), Kind: KindDRA, Count: 7}},

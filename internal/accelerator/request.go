@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-helpers/resource"
 )
 
@@ -35,10 +36,18 @@ func requestsOf(pod *corev1.Pod, counts func(corev1.ResourceName) bool) []Reques
 		if !counts(name) || quantity.Sign() <= 0 {
 			continue
 		}
-		requests = append(requests, Request{Resource: name, Kind: KindOf(name), Profile: ProfileOf(name), Count: quantity.Value()})
+		requests = append(requests, Request{Resource: name, Kind: KindOf(name), Profile: ProfileOf(name), Count: unitsOf(quantity)})
 	}
 	slices.SortFunc(requests, func(a, b Request) int { return strings.Compare(string(a.Resource), string(b.Resource)) })
 	return requests
+}
+
+// unitsOf is the quantity in whole units, at most MaxUnits.
+func unitsOf(quantity apiresource.Quantity) int64 {
+	if quantity.CmpInt64(MaxUnits) > 0 {
+		return MaxUnits // Value wraps around beyond 64 bits.
+	}
+	return quantity.Value()
 }
 
 // mentions spares the many pods without accelerators the full sum. The API server has
