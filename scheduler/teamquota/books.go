@@ -5,21 +5,27 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/dynamic"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/clock"
 
 	"wastenot.dev/api/v1alpha1"
 	"wastenot.dev/internal/accelerator"
+	"wastenot.dev/quota"
 	"wastenot.dev/quota/store"
 	"wastenot.dev/scheduler/claims"
 )
+
+// passFor is how long a pod that was let through counts against those that want to be,
+// until it is reserved. One that finds no node must not keep its team from all others.
+const passFor = 10 * time.Second
 
 // ledgerSource has the teams' ledgers as last heard.
 type ledgerSource interface {
@@ -30,20 +36,23 @@ type ledgerSource interface {
 // much, and who waits.
 type books struct {
 	ledgers    ledgerSource
-	namespaces corelisters.NamespaceLister
-	objects    accelerator.Objects
+	namespaces namespaceIndex
 	pods       corelisters.PodLister
+	objects    accelerator.Objects
+	clock      clock.WithTicker
 	usage      *usage
 	parked     *parked
-	// hashes is the configuration of each team's ledger when its pods were counted. Only
-	// ledgerChanged uses it.
-	hashes map[string]string
+	// doubtful are bound pods whose claims could not all be read.
+	doubtful *parked
 	// changes grows before parked pods are woken.
 	changes  atomic.Uint64
 	activate func(klog.Logger, map[string]*corev1.Pod)
 	recorder events.EventRecorder
-	// listed tells whether every bound pod was counted.
-	listed func() bool
+	// complete tells that every bound pod was counted once, by all that it depends on.
+	complete atomic.Bool
+	// hashes is the configuration of each team's ledger when its pods were counted. Only
+	// ledgerChanged uses it.
+	hashes map[string]string
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
@@ -57,19 +66,22 @@ func newBooks(ctx context.Context, handle fwk.Handle) (*books, error) {
 	}
 	ledgers := store.New(client)
 	core := handle.SharedInformerFactory().Core().V1()
+	namespaces, err := indexNamespaces(core.Namespaces().Informer())
+	if err != nil {
+		return nil, err
+	}
 	b := &books{
-		ledgers: ledgers, namespaces: core.Namespaces().Lister(), objects: claims.Of(handle),
-		pods: core.Pods().Lister(), hashes: map[string]string{}, usage: newUsage(), parked: newParked(), activate: handle.Activate, recorder: handle.EventRecorder(),
+		ledgers: ledgers, namespaces: namespaces, pods: core.Pods().Lister(), objects: claims.Of(handle), clock: clock.RealClock{},
+		usage: newUsage(), parked: newParked(), doubtful: newParked(), hashes: map[string]string{},
+		activate: handle.Activate, recorder: handle.EventRecorder(),
 	}
 	ledgers.OnChange(b.ledgerChanged)
-	pods, err := b.watchPods(core.Pods().Informer())
-	if err != nil {
+	if err := b.watchPods(core.Pods().Informer()); err != nil {
 		return nil, err
 	}
 	if err := b.watchNamespaces(core.Namespaces().Informer()); err != nil {
 		return nil, err
 	}
-	b.listed = pods.HasSynced
 	registerMetrics(b)
 	ctx, b.stop = context.WithCancel(ctx)
 	b.running.Go(func() {
@@ -78,11 +90,23 @@ func newBooks(ctx context.Context, handle fwk.Handle) (*books, error) {
 		}
 	})
 	b.running.Go(func() {
-		if cache.WaitForCacheSync(ctx.Done(), pods.HasSynced) {
-			b.wake("", "every pod was counted")
+		if cache.WaitForCacheSync(ctx.Done(), append(needed(handle), ledgers.Synced)...) {
+			b.keep(ctx)
 		}
 	})
 	return b, nil
+}
+
+// needed are the caches that a count of pods depends on. Those of DRA are there when the
+// scheduler itself uses it.
+func needed(handle fwk.Handle) []cache.InformerSynced {
+	factory := handle.SharedInformerFactory()
+	needed := []cache.InformerSynced{factory.Core().V1().Pods().Informer().HasSynced, factory.Core().V1().Namespaces().Informer().HasSynced}
+	if handle.SharedDRAManager() != nil {
+		resource := factory.Resource().V1()
+		needed = append(needed, resource.ResourceClaims().Informer().HasSynced, resource.DeviceClasses().Informer().HasSynced)
+	}
+	return needed
 }
 
 // close ends what was started and waits for it.
@@ -91,31 +115,13 @@ func (b *books) close() {
 	b.running.Wait()
 }
 
-// ledgerChanged counts the bound pods again when the configuration changed, which says
-// what counts, and has the team's pods looked at.
-func (b *books) ledgerChanged(team string) {
-	hash := ""
-	if ledger := b.ledgers.Latest(team); ledger != nil {
-		hash = ledger.Spec.ConfigHash
-	}
-	if b.hashes[team] != hash {
-		b.hashes[team] = hash
-		for _, namespace := range b.namespacesOf(team) {
-			pods, err := b.pods.Pods(namespace).List(labels.Everything())
-			if err != nil {
-				continue // A lister over a cache has no errors.
-			}
-			for _, pod := range pods {
-				b.podSeen(pod)
-			}
-		}
-	}
-	b.wake(team, "the team's ledger changed")
-}
+func (b *books) counted() bool { return b.complete.Load() }
 
 // subject is whose quota a pod is judged by.
 type subject struct {
 	namespace, team string
+	// found tells whether the namespace is known.
+	found bool
 	// namespaces are all of the team's.
 	namespaces []string
 	// spec is nil where the team has no ledger.
@@ -123,61 +129,46 @@ type subject struct {
 }
 
 // subjectOf returns by what the pod is judged and what it asks for; nil when it asks for
-// no accelerator or its namespace does not enforce. An error tells of claims that could
-// not be found; what the pod asks for besides is returned with it.
+// no accelerator or its namespace does not enforce. A namespace that is not known may
+// enforce. An error tells of claims that could not be found; what the pod asks for besides
+// is returned with it.
 func (b *books) subjectOf(pod *corev1.Pod) (*subject, holding, error) {
-	namespace, err := b.namespaces.Get(pod.Namespace)
-	if err != nil {
-		namespace = &corev1.Namespace{} // It is being deleted: nothing is enforced.
-	}
-	s := &subject{namespace: pod.Namespace, team: namespace.Labels[v1alpha1.LabelTeam]}
-	if ledger := b.ledgers.Latest(s.team); s.team != "" && ledger != nil {
-		s.spec = &ledger.Spec
-	}
+	namespace, found := b.namespaces.get(pod.Namespace)
+	s := &subject{namespace: pod.Namespace, found: found, team: namespace.Labels[v1alpha1.LabelTeam]}
+	s.spec = b.specOf(s.team)
 	want, err := b.demandOf(pod, s.spec)
 	nothing := len(want.counts) == 0 && err == nil
-	if nothing || v1alpha1.Mode(namespace.Labels[v1alpha1.LabelMode]) != v1alpha1.ModeEnforce {
+	if nothing || (found && v1alpha1.Mode(namespace.Labels[v1alpha1.LabelMode]) != v1alpha1.ModeEnforce) {
 		return nil, want, nil
 	}
-	s.namespaces = b.namespacesOf(s.team)
+	s.namespaces = b.namespaces.of(s.team)
 	return s, want, err
 }
 
-func (b *books) demandOf(pod *corev1.Pod, spec *v1alpha1.QuotaLedgerSpec) (holding, error) {
-	demands, err := accelerator.DemandOf(pod, b.objects, listedIn{spec})
-	return holding{namespace: pod.Namespace, counts: accelerator.Counts(demands)}, err
-}
-
-// listedIn knows the DeviceClasses that the configuration names.
-type listedIn struct{ spec *v1alpha1.QuotaLedgerSpec }
-
-// Known tells whether the class is listed.
-func (l listedIn) Known(class string) bool {
-	if l.spec == nil {
-		return false
-	}
-	_, listed := l.spec.Classes[class]
-	return listed
-}
-
-func (b *books) namespacesOf(team string) []string {
+// specOf is the team's part of the quota configuration, nil where it has no ledger.
+func (b *books) specOf(team string) *v1alpha1.QuotaLedgerSpec {
 	if team == "" {
 		return nil
 	}
-	list, err := b.namespaces.List(labels.SelectorFromSet(labels.Set{v1alpha1.LabelTeam: team}))
-	if err != nil {
-		return nil // A lister over a cache has no errors.
+	if ledger := b.ledgers.Latest(team); ledger != nil {
+		return &ledger.Spec
 	}
-	names := make([]string, len(list))
-	for i, namespace := range list {
-		names[i] = namespace.Name
+	return nil
+}
+
+// demandOf is what the pod asks for, with an error for what cannot be told.
+func (b *books) demandOf(pod *corev1.Pod, spec *v1alpha1.QuotaLedgerSpec) (holding, error) {
+	var known quota.Classes
+	if spec != nil {
+		known = spec.Classes
 	}
-	return names
+	demands, err := accelerator.DemandOf(pod, b.objects, known)
+	return holding{namespace: pod.Namespace, counts: accelerator.Counts(demands)}, err
 }
 
 // roomIn wakes the pods of the team that owns the namespace.
 func (b *books) roomIn(namespace, why string) {
-	if found, err := b.namespaces.Get(namespace); err == nil && found.Labels[v1alpha1.LabelTeam] != "" {
+	if found, ok := b.namespaces.get(namespace); ok && found.Labels[v1alpha1.LabelTeam] != "" {
 		b.wake(found.Labels[v1alpha1.LabelTeam], why)
 	}
 }

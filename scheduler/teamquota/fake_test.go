@@ -3,8 +3,8 @@ package teamquota
 import (
 	"errors"
 	"sync"
-	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -15,6 +15,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	"wastenot.dev/api/v1alpha1"
@@ -31,8 +32,8 @@ type bench struct {
 	namespaces cache.Indexer
 	pods       cache.Indexer
 	ledgers    *fakeLedgers
-	claims     fakeClaims
-	counted    atomic.Bool
+	claims     *fakeClaims
+	clock      *clocktesting.FakeClock
 
 	mu        sync.Mutex
 	activated []string
@@ -43,9 +44,14 @@ type bench struct {
 type fakeLedgers struct {
 	mu      sync.Mutex
 	ledgers map[string]*v1alpha1.QuotaLedger
+	// hook is called whenever one is read.
+	hook func()
 }
 
 func (f *fakeLedgers) Latest(team string) *v1alpha1.QuotaLedger {
+	if f.hook != nil {
+		f.hook()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ledgers[team]
@@ -58,10 +64,27 @@ func (f *fakeLedgers) set(team string, spec v1alpha1.QuotaLedgerSpec) {
 }
 
 // fakeClaims holds claims for two GPUs each.
-type fakeClaims map[string]bool
+type fakeClaims struct {
+	mu    sync.Mutex
+	names map[string]bool
+}
 
-func (f fakeClaims) Claim(_, name string) (*resourceapi.ResourceClaim, error) {
-	if !f[name] {
+func (f *fakeClaims) add(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.names[name] = true
+}
+
+func (f *fakeClaims) remove(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.names, name)
+}
+
+func (f *fakeClaims) Claim(_, name string) (*resourceapi.ResourceClaim, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.names[name] {
 		return nil, errAbsent
 	}
 	return &resourceapi.ResourceClaim{Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{
@@ -69,13 +92,26 @@ func (f fakeClaims) Claim(_, name string) (*resourceapi.ResourceClaim, error) {
 	}}}}}, nil
 }
 
-func (fakeClaims) Template(string, string) (*resourceapi.ResourceClaimTemplate, error) {
+func (*fakeClaims) Template(string, string) (*resourceapi.ResourceClaimTemplate, error) {
 	return nil, errAbsent
 }
 
-func (fakeClaims) Class(string) (*resourceapi.DeviceClass, error) {
+func (*fakeClaims) Class(string) (*resourceapi.DeviceClass, error) {
 	return &resourceapi.DeviceClass{}, nil
 }
+
+// fakeInformer keeps its handler.
+type fakeInformer struct {
+	cache.SharedIndexInformer
+	handler cache.ResourceEventHandler
+}
+
+func (f *fakeInformer) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	f.handler = handler
+	return nil, nil
+}
+
+func quantity(text string) resource.Quantity { return resource.MustParse(text) }
 
 var errAbsent = errors.New("not found")
 
@@ -84,15 +120,15 @@ var errAbsent = errors.New("not found")
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{
-		t: t, namespaces: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
+		t: t, namespaces: cache.NewIndexer(cache.MetaNamespaceKeyFunc, teamIndexer), clock: clocktesting.NewFakeClock(time.Unix(0, 0)),
 		pods:    cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
-		ledgers: &fakeLedgers{ledgers: map[string]*v1alpha1.QuotaLedger{}}, claims: fakeClaims{},
+		ledgers: &fakeLedgers{ledgers: map[string]*v1alpha1.QuotaLedger{}}, claims: &fakeClaims{names: map[string]bool{}},
 	}
-	b.counted.Store(true)
 	b.Plugin = &Plugin{&books{
-		ledgers: b.ledgers, namespaces: corelisters.NewNamespaceLister(b.namespaces), pods: corelisters.NewPodLister(b.pods), objects: b.claims,
-		usage: newUsage(), parked: newParked(), hashes: map[string]string{}, listed: b.counted.Load, activate: b.activate, recorder: b,
+		ledgers: b.ledgers, namespaces: namespaceIndex{b.namespaces}, pods: corelisters.NewPodLister(b.pods), objects: b.claims, clock: b.clock,
+		usage: newUsage(), parked: newParked(), doubtful: newParked(), hashes: map[string]string{}, activate: b.activate, recorder: b,
 	}}
+	b.complete.Store(true)
 	b.namespace("a", "red", v1alpha1.ModeEnforce)
 	b.namespace("b", "red", v1alpha1.ModeEnforce)
 	b.namespace("c", "blue", v1alpha1.ModeEnforce)
@@ -152,8 +188,8 @@ func pod(namespace, name string, gpus int64) *corev1.Pod {
 	}
 }
 
-// bound is the pod as the API server shows it after its binding.
-func bound(p *corev1.Pod) *corev1.Pod {
+// onNode is the pod as the API server shows it after its binding.
+func onNode(p *corev1.Pod) *corev1.Pod {
 	p = p.DeepCopy()
 	p.Spec.NodeName = "n"
 	return p

@@ -2,6 +2,7 @@ package teamquota
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -60,18 +61,21 @@ func (f *Factory) New(ctx context.Context, object runtime.Object, handle fwk.Han
 	return &Plugin{f.shared}, nil
 }
 
-// PreEnqueue holds the pod while its team is full. The queue keeps its lock meanwhile,
-// so nothing is activated from here.
+// PreEnqueue holds the pod while its team is full. What it lets through counts for a
+// while, so that of a burst only those pass that fit: a pod that is turned away later
+// looks unschedulable, and an autoscaler would buy a node for it. The queue keeps its lock
+// meanwhile, so nothing is activated from here.
 func (p *Plugin) PreEnqueue(ctx context.Context, pod *corev1.Pod) *fwk.Status {
 	for {
 		changes := p.changes.Load()
-		// A claim that does not exist yet is another plugin's reason to wait.
-		s, want, _ := p.subjectOf(pod)
-		if s == nil {
+		s, want, err := p.subjectOf(pod)
+		// A claim that does not exist yet, and a gate, are other plugins' reasons to wait.
+		if s == nil || err != nil || len(pod.Spec.SchedulingGates) > 0 {
 			p.parked.remove(pod.UID)
 			return nil
 		}
-		message := p.against(s, nil, func() []quota.Shortage { return p.usage.judge(pod.UID, want, *s) })
+		want.step, want.until = passing, p.clock.Now().Add(passFor)
+		message := p.against(s, nil, func() []quota.Shortage { return p.usage.pass(pod.UID, want, *s) })
 		if message == "" {
 			p.parked.remove(pod.UID)
 			return nil
@@ -85,10 +89,12 @@ func (p *Plugin) PreEnqueue(ctx context.Context, pod *corev1.Pod) *fwk.Status {
 	}
 }
 
-// Reserve counts the pod in, or turns it away.
+// Reserve counts the pod in, or turns it away. It does so with an error: the pod is not
+// unschedulable, no node would help it.
 func (p *Plugin) Reserve(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) *fwk.Status {
 	changes := p.changes.Load()
 	s, want, err := p.subjectOf(pod)
+	want.step = reserved
 	if s == nil {
 		p.usage.put(pod.UID, want)
 		return nil
@@ -99,16 +105,17 @@ func (p *Plugin) Reserve(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod,
 		return nil
 	}
 	turnedAway.Inc()
+	p.usage.release(pod.UID)
 	p.park(ctx, pod, s.team, message)
 	if p.changes.Load() != changes {
 		p.activate(klog.FromContext(ctx), map[string]*corev1.Pod{string(pod.UID): pod})
 	}
-	return fwk.NewStatus(fwk.Unschedulable, message)
+	return fwk.AsStatus(errors.New(message))
 }
 
-// Unreserve takes the pod out again.
+// Unreserve takes the pod out again, unless it was bound all the same.
 func (p *Plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
-	if p.usage.remove(pod.UID) {
+	if p.usage.release(pod.UID) {
 		p.roomIn(pod.Namespace, "a pod was not bound")
 	}
 }
@@ -117,10 +124,12 @@ func (p *Plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod,
 // asked only when everything is known that it needs.
 func (p *Plugin) against(s *subject, err error, shortages func() []quota.Shortage) string {
 	switch {
+	case !s.found:
+		return fmt.Sprintf("namespace %s is not known to the scheduler yet", s.namespace)
 	case s.team == "":
 		return fmt.Sprintf("namespace %s has no team: ask a cluster administrator to set its label %s", s.namespace, v1alpha1.LabelTeam)
-	case !p.listed():
-		return "the pods that hold accelerators have not been listed yet"
+	case !p.counted():
+		return "the pods that hold accelerators have not been counted yet"
 	case s.spec == nil:
 		return fmt.Sprintf("team %s has no QuotaLedger: is it in ConfigMap %s, and does wastenot-webhook run?", s.team, v1alpha1.QuotaConfigMap)
 	case err != nil:

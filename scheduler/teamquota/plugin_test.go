@@ -24,21 +24,22 @@ func TestWhoIsHeld(t *testing.T) {
 		"more than the limit":               {pod: pod("a", "p", 4), want: "team red is full: wants 4 nvidia.com/gpu, team holds 0 of 3; the pod waits until it fits"},
 		"no accelerator":                    {pod: pod("a", "p", 0)},
 		"a namespace that does not enforce": {pod: pod("watching", "p", 9)},
-		"a namespace that is gone":          {pod: pod("gone", "p", 9)},
+		"a namespace that is not known yet": {pod: pod("new", "p", 1), want: "namespace new is not known to the scheduler yet"},
+		"no accelerator in a namespace that is not known yet": {pod: pod("new", "p", 0)},
 		"what is bound counts": {
-			before: func(b *bench) { b.podSeen(bound(pod("a", "x", 2))) },
+			before: func(b *bench) { b.podSeen(onNode(pod("a", "x", 2))) },
 			pod:    pod("a", "p", 2), want: "team red is full: wants 2 nvidia.com/gpu, team holds 2 of 3; the pod waits until it fits",
 		},
 		"what other namespaces of the team hold counts": {
-			before: func(b *bench) { b.podSeen(bound(pod("b", "x", 1))); b.podSeen(bound(pod("watching", "y", 1))) },
+			before: func(b *bench) { b.podSeen(onNode(pod("b", "x", 1))); b.podSeen(onNode(pod("watching", "y", 1))) },
 			pod:    pod("a", "p", 2), want: "team red is full: wants 2 nvidia.com/gpu, team holds 2 of 3; the pod waits until it fits",
 		},
 		"what other teams hold does not": {
-			before: func(b *bench) { b.podSeen(bound(pod("c", "x", 9))) }, pod: pod("a", "p", 3),
+			before: func(b *bench) { b.podSeen(onNode(pod("c", "x", 9))) }, pod: pod("a", "p", 3),
 		},
 		"what has ended does not": {
 			before: func(b *bench) {
-				x := bound(pod("a", "x", 3))
+				x := onNode(pod("a", "x", 3))
 				b.podSeen(x)
 				x = x.DeepCopy()
 				x.Status.Phase = corev1.PodSucceeded
@@ -47,7 +48,7 @@ func TestWhoIsHeld(t *testing.T) {
 			pod: pod("a", "p", 3),
 		},
 		"what is gone does not": {
-			before: func(b *bench) { b.podSeen(bound(pod("a", "x", 3))); b.podGone(bound(pod("a", "x", 3))) }, pod: pod("a", "p", 3),
+			before: func(b *bench) { b.podSeen(onNode(pod("a", "x", 3))); b.podGone(onNode(pod("a", "x", 3))) }, pod: pod("a", "p", 3),
 		},
 		"what is reserved counts": {
 			before: func(b *bench) { b.Reserve(b.t.Context(), nil, pod("b", "x", 3), "n") },
@@ -83,10 +84,10 @@ func TestWhoIsHeld(t *testing.T) {
 			pod:    pod("a", "p", 1), want: "team green has no QuotaLedger: is it in ConfigMap wastenot-quota, and does wastenot-webhook run?",
 		},
 		"not everything is counted yet": {
-			before: func(b *bench) { b.counted.Store(false) }, pod: pod("a", "p", 1), want: "the pods that hold accelerators have not been listed yet",
+			before: func(b *bench) { b.complete.Store(false) }, pod: pod("a", "p", 1), want: "the pods that hold accelerators have not been counted yet",
 		},
 		"a claim counts": {
-			before: func(b *bench) { b.claims["c"] = true; b.limitDRA("red", 1) }, pod: claiming(pod("a", "p", 0), "c"),
+			before: func(b *bench) { b.claims.add("c"); b.limitDRA("red", 1) }, pod: claiming(pod("a", "p", 0), "c"),
 			want: "team red is full: wants 2 deviceclass.resource.kubernetes.io/gpu.nvidia.com, team holds 0 of 1; the pod waits until it fits",
 		},
 	}
@@ -101,8 +102,12 @@ func TestWhoIsHeld(t *testing.T) {
 				if point == "Reserve" {
 					status = b.Reserve(t.Context(), nil, test.pod, "n")
 				}
-				if status.Message() != test.want || status.IsRejected() != (test.want != "") {
+				if status.Message() != test.want || status.IsSuccess() != (test.want == "") {
 					t.Errorf("%v, want %q", status, test.want)
+				}
+				// An autoscaler buys nodes for what is unschedulable.
+				if point == "Reserve" && status.IsRejected() {
+					t.Errorf("%v, want no pod called unschedulable for quota", status)
 				}
 				if held := b.parked.len() == 1; held != (test.want != "") {
 					t.Errorf("parked: %t", held)
@@ -135,11 +140,17 @@ func TestEveryWayToRoomWakesTheTeam(t *testing.T) {
 		happen func(b *bench)
 		want   int
 	}{
-		"a pod ends":                         {happen: func(b *bench) { b.podGone(bound(pod("b", "x", 3))) }, want: 1},
-		"a pod is not bound after all":       {happen: func(b *bench) { b.Unreserve(b.t.Context(), nil, pod("b", "x", 3), "n") }, want: 1},
+		"a pod ends": {happen: func(b *bench) { b.podGone(onNode(pod("b", "x", 3))) }, want: 1},
+		"a pod is not bound after all": {
+			happen: func(b *bench) {
+				b.Reserve(b.t.Context(), nil, pod("watching", "w", 1), "n")
+				b.Unreserve(b.t.Context(), nil, pod("watching", "w", 1), "n")
+			},
+			want: 1,
+		},
 		"the ledger changes":                 {happen: func(b *bench) { b.ledgerChanged("red") }, want: 1},
 		"a namespace changes":                {happen: func(b *bench) { b.wake("", "test") }, want: 1},
-		"a pod of another team ends":         {happen: func(b *bench) { b.podGone(bound(pod("c", "y", 1))) }},
+		"a pod of another team ends":         {happen: func(b *bench) { b.podGone(onNode(pod("c", "y", 1))) }},
 		"another team's ledger changes":      {happen: func(b *bench) { b.ledgerChanged("blue") }},
 		"a pod that was not counted is gone": {happen: func(b *bench) { b.podGone(pod("b", "z", 1)) }},
 		"a waiting pod is deleted":           {happen: func(b *bench) { b.podGone(pod("a", "p", 1)) }},
@@ -147,8 +158,8 @@ func TestEveryWayToRoomWakesTheTeam(t *testing.T) {
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			b.podSeen(bound(pod("b", "x", 3)))
-			b.podSeen(bound(pod("c", "y", 1)))
+			b.podSeen(onNode(pod("b", "x", 3)))
+			b.podSeen(onNode(pod("c", "y", 1)))
 			if status := b.PreEnqueue(t.Context(), pod("a", "p", 1)); !status.IsRejected() {
 				t.Fatalf("%v, want it held", status)
 			}
@@ -165,7 +176,7 @@ func TestAPodIsToldOnceWhyItWaits(t *testing.T) {
 	for range 3 {
 		b.PreEnqueue(t.Context(), pod("a", "p", 4))
 	}
-	b.podSeen(bound(pod("b", "x", 1)))
+	b.podSeen(onNode(pod("b", "x", 1)))
 	b.PreEnqueue(t.Context(), pod("a", "p", 4))
 	if got, want := fmt.Sprint(b.events), "[QuotaExceeded p QuotaExceeded p]"; got != want {
 		t.Errorf("events %s, want %s: one for each reason", got, want)
@@ -195,20 +206,15 @@ func TestReserveIsOneStep(t *testing.T) {
 // parking wakes nobody, so the look is taken again.
 func TestRoomMadeDuringTheLookIsNotMissed(t *testing.T) {
 	b := newBench(t)
-	b.podSeen(bound(pod("b", "x", 3)))
+	b.podSeen(onNode(pod("b", "x", 3)))
 	looks := 0
-	b.listed = func() bool {
-		looks++
-		if looks == 1 {
-			// The look that is under way has read the ledger before it was raised.
-			b.changes.Add(1)
+	b.ledgers.hook = func() {
+		switch looks++; looks {
+		case 1:
+			b.changes.Add(1) // Somebody makes room and finds nobody waiting.
+		case 2:
 			b.usage.remove(pod("b", "x", 3).UID)
-			b.usage.put("other", holding{namespace: "b", counts: map[string]int64{gpu: 3}})
 		}
-		if looks == 2 {
-			b.usage.remove("other")
-		}
-		return true
 	}
 	if status := b.PreEnqueue(t.Context(), pod("a", "p", 1)); !status.IsSuccess() {
 		t.Errorf("%v, want the second look to let it through", status)
@@ -223,14 +229,13 @@ func TestRoomMadeDuringTheLookIsNotMissed(t *testing.T) {
 func TestRoomMadeDuringReserveIsNotMissed(t *testing.T) {
 	for happens, want := range map[bool]int{true: 1, false: 0} {
 		b := newBench(t)
-		b.podSeen(bound(pod("b", "x", 3)))
-		b.listed = func() bool {
+		b.podSeen(onNode(pod("b", "x", 3)))
+		b.ledgers.hook = func() {
 			if happens {
 				b.wake("red", "test")
 			}
-			return true
 		}
-		if status := b.Reserve(t.Context(), nil, pod("a", "p", 1), "n"); !status.IsRejected() {
+		if status := b.Reserve(t.Context(), nil, pod("a", "p", 1), "n"); status.IsSuccess() {
 			t.Fatalf("%v, want it turned away", status)
 		}
 		if got := b.woken(); got != want {
@@ -243,7 +248,7 @@ func TestWhatAnotherSchedulerPlacedWaitsNoMore(t *testing.T) {
 	b := newBench(t)
 	p := pod("a", "p", 4)
 	b.PreEnqueue(t.Context(), p)
-	b.podSeen(bound(p))
+	b.podSeen(onNode(p))
 	if held := b.parked.len(); held != 0 {
 		t.Errorf("%d pods are held, want 0", held)
 	}
@@ -252,7 +257,7 @@ func TestWhatAnotherSchedulerPlacedWaitsNoMore(t *testing.T) {
 func TestAnotherConfigurationCountsBoundPodsAgain(t *testing.T) {
 	b := newBench(t)
 	const fpga = "deviceclass.resource.kubernetes.io/fpga.example.com"
-	x := bound(pod("a", "x", 0))
+	x := onNode(pod("a", "x", 0))
 	x.Spec.Containers[0].Resources.Requests[fpga] = resource.MustParse("2")
 	if err := b.pods.Add(x); err != nil {
 		t.Fatal(err)
