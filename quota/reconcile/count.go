@@ -150,10 +150,13 @@ func (c *Controller) heldIn(ctx context.Context, namespace string, ledger *v1alp
 		return c.client.CoreV1().Pods(namespace).List(ctx, options)
 	})
 	err := lists.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
-		if pod, ok := object.(*corev1.Pod); ok {
-			held = append(held, quota.Held{UID: pod.UID, Demand: c.demand(ctx, pod, &ledger.Spec)})
+		pod, ok := object.(*corev1.Pod)
+		if !ok {
+			return nil
 		}
-		return nil
+		demand, err := c.demand(ctx, pod, &ledger.Spec)
+		held = append(held, quota.Held{UID: pod.UID, Demand: demand})
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing the pods of namespace %s: %w", namespace, err)
@@ -163,15 +166,19 @@ func (c *Controller) heldIn(ctx context.Context, namespace string, ledger *v1alp
 
 // demand is what the pod holds: nothing once it has ended, and nothing while the
 // scheduler holds it for a Queue team. One that is being deleted holds its devices until
-// it is gone.
-func (c *Controller) demand(ctx context.Context, pod *corev1.Pod, spec *v1alpha1.QuotaLedgerSpec) map[string]int64 {
+// it is gone. Of a pod whose claims do not exist the rest counts; when they cannot be read
+// now, nothing may be concluded.
+func (c *Controller) demand(ctx context.Context, pod *corev1.Pod, spec *v1alpha1.QuotaLedgerSpec) (map[string]int64, error) {
 	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	if ended || (spec.Policy == v1alpha1.QuotaQueue && pod.Spec.NodeName == "") {
-		return nil
+		return nil, nil
 	}
 	demands, err := accelerator.DemandOf(pod, c.objects, quota.Classes(spec.Classes))
+	if accelerator.Transient(err) {
+		return nil, fmt.Errorf("reading the claims of pod %s: %w", pod.Name, err)
+	}
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("Counting a pod whose claims cannot all be found: what can be found counts", "pod", klog.KObj(pod), "err", err)
 	}
-	return accelerator.Counts(demands)
+	return accelerator.Counts(demands), nil
 }

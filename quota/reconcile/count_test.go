@@ -2,11 +2,14 @@ package reconcile
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -232,5 +235,28 @@ func TestCountingWithoutAnswers(t *testing.T) {
 	c.config.Store(nil)
 	if _, err := c.controller.Count(t.Context(), "audio"); !errors.Is(err, quota.ErrNoTeam) {
 		t.Errorf("without a configuration: %v", err)
+	}
+}
+
+// slowObjects cannot say now whether anything exists.
+type slowObjects struct{ noObjects }
+
+func (slowObjects) Claim(string, string) (*resourceapi.ResourceClaim, error) {
+	return nil, apierrors.NewServerTimeout(resourceapi.Resource("resourceclaims"), "get", 1)
+}
+
+// Less than a pod holds would let others in beside it.
+func TestACountThatCannotReadClaimsWritesNothing(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, clocktesting.NewFakeClock(noon))
+	c.create(newPod("train", "a", 2, claiming))
+	before := c.count()
+	c.controller.objects = slowObjects{}
+	c.create(newPod("train", "b", 1))
+	if _, err := c.controller.Count(t.Context(), "vision"); err == nil || !strings.Contains(err.Error(), "reading the claims of pod a") {
+		t.Errorf("error %v, want one that names the pod", err)
+	}
+	if after := c.ledger("vision"); after.ResourceVersion != before.ResourceVersion {
+		t.Error("half a count was written")
 	}
 }

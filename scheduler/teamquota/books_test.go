@@ -189,6 +189,13 @@ func TestWhatDoesNotComeOnTakesNoPlace(t *testing.T) {
 			t.Errorf("%v, want the other let through", status)
 		}
 	})
+	t.Run("a pod whose claim is not there yet", func(t *testing.T) {
+		b := newBench(t)
+		b.PreEnqueue(t.Context(), claiming(pod("a", "waits", 3), "c"))
+		if status := b.PreEnqueue(t.Context(), pod("a", "p", 3)); !status.IsSuccess() {
+			t.Errorf("%v, want the other let through", status)
+		}
+	})
 	t.Run("a pod that was turned away", func(t *testing.T) {
 		b := newBench(t)
 		b.PreEnqueue(t.Context(), pod("a", "p", 3))

@@ -8,8 +8,8 @@
 //
 // kube-scheduler calls it; limits come from the QuotaLedgers. Invariants: all profiles
 // of a process share one count; what is not known yet (the namespace, the pods that hold
-// something, a ledger) lets no pod through where it may be enforced; a pod that is held is looked at again
-// whenever its team may have room.
+// something, a ledger) lets no pod through where it may be enforced; a pod that is held
+// is looked at again whenever its team may have room.
 //
 // Start reading at Plugin.
 package teamquota
