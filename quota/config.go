@@ -38,11 +38,14 @@ type Config struct {
 var _ accelerator.Classes = &Config{}
 
 // Parse reads quota.yaml. Unknown fields, and then every value that is not valid, are
-// reported with their paths and what is valid there. Empty text is a configuration
-// without teams.
+// reported with their paths and what is valid there. Empty text is refused: it is rather a
+// mistake than the end of all teams.
 func Parse(text []byte) (*Config, error) {
 	if len(text) > maxText {
 		return nil, fmt.Errorf("decoding the quota configuration: it has %d bytes; at most %d are read", len(text), maxText)
+	}
+	if blank(text) {
+		return nil, errors.New("decoding the quota configuration: it is empty; write \"teams: []\" to have no teams")
 	}
 	if errs := badQuantities(text); len(errs) > 0 {
 		return nil, fmt.Errorf("decoding the quota configuration: %w", aggregate(errs))
@@ -55,6 +58,12 @@ func Parse(text []byte) (*Config, error) {
 		return nil, fmt.Errorf("validating the quota configuration: %w", aggregate(errs))
 	}
 	return newConfig(&in)
+}
+
+// blank tells whether the text has no content: nothing, comments, or null.
+func blank(text []byte) bool {
+	var content any
+	return yaml.Unmarshal(text, &content) == nil && content == nil
 }
 
 func newConfig(in *v1alpha1.QuotaConfig) (*Config, error) {

@@ -51,9 +51,31 @@ classes:
 	}
 }
 
-func TestNoTextIsNoTeams(t *testing.T) {
+// An empty file is rather a mistake than the end of all teams.
+func TestEmptyTextIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "\n", "# nothing\n", "{}", "teams: []"} {
+	for _, text := range []string{"", "\n", "# nothing\n", "null", "---\n", "~"} {
+		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), `write "teams: []" to have no teams`) {
+			t.Errorf("%q: error %v", text, err)
+		}
+	}
+}
+
+func TestTooManyTeams(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	text.WriteString("teams:\n")
+	for i := range maxTeams + 1 {
+		fmt.Fprintf(&text, "- {name: t%d, limits: {devices: 1}}\n", i)
+	}
+	if _, err := Parse([]byte(text.String())); err == nil || !strings.Contains(err.Error(), "teams: Too many: 1001: must have at most 1000 items") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestNoTeams(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"{}", "teams: []"} {
 		if cfg := parsed(t, text); len(cfg.Teams()) != 0 || cfg.Hash() == "" {
 			t.Errorf("%q: got %d teams, hash %q", text, len(cfg.Teams()), cfg.Hash())
 		}

@@ -1,7 +1,9 @@
 package quota
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -96,9 +98,43 @@ func OnlyGrew(since, ledger *v1alpha1.QuotaLedger) bool {
 	return ledger.UID == since.UID && ledger.Status.Counts == since.Status.Counts && equality.Semantic.DeepEqual(ledger.Spec, since.Spec)
 }
 
-// refresh brings the sum of devices in line.
+// refresh brings the sum of devices in line, and what people read.
 func refresh(ledger *v1alpha1.QuotaLedger) {
-	ledger.Status.Devices = quantityOf(Devices(Used(ledger), ledger.Spec.Classes))
+	used := Used(ledger)
+	devices := Devices(used, ledger.Spec.Classes)
+	ledger.Status.Devices = quantityOf(devices)
+	ledger.Status.Use = useOf(&ledger.Spec, used, devices)
+}
+
+// maxUse is how many classes Use names.
+const maxUse = 8
+
+// useOf says what is used of each limit, and of what has none.
+func useOf(spec *v1alpha1.QuotaLedgerSpec, used map[string]int64, devices int64) string {
+	text := "devices " + decimal(devices)
+	if spec.Limits.Devices != nil {
+		limit, _ := microsOf(*spec.Limits.Devices)
+		text += "/" + decimal(limit)
+	}
+	classes := map[string]bool{}
+	for class := range spec.Limits.Classes {
+		classes[class] = true
+	}
+	for class, count := range used {
+		if count > 0 {
+			classes[class] = true
+		}
+	}
+	for i, class := range slices.Sorted(maps.Keys(classes)) {
+		if i == maxUse {
+			return fmt.Sprintf("%s, and %d more", text, len(classes)-maxUse)
+		}
+		text += fmt.Sprintf(", %s %d", class, used[class])
+		if limit, ok := spec.Limits.Classes[class]; ok {
+			text += fmt.Sprintf("/%d", limit)
+		}
+	}
+	return text
 }
 
 // addTo adds units by class to a sum and saturates; counts that are not positive are none.

@@ -18,6 +18,8 @@ import (
 )
 
 const (
+	// maxTeams bounds the ledgers, each of which is counted every few seconds.
+	maxTeams = 1000
 	// maxAmount bounds limits, in devices and in units, so that sums of valid ones are exact.
 	maxAmount = 1_000_000_000
 	// maxWeight bounds what one unit counts as, in devices: a DeviceClass may stand for
@@ -29,6 +31,9 @@ const (
 
 func validate(in *v1alpha1.QuotaConfig) field.ErrorList {
 	errs := validateClasses(field.NewPath("classes"), in.Classes)
+	if len(in.Teams) > maxTeams {
+		errs = append(errs, field.TooMany(field.NewPath("teams"), len(in.Teams), maxTeams))
+	}
 	teams, groups := map[string]*field.Path{}, map[string]*field.Path{}
 	for i := range in.Teams {
 		team, path := &in.Teams[i], field.NewPath("teams").Index(i)

@@ -14,11 +14,9 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=ledger,categories=wastenot
-// +kubebuilder:printcolumn:name="Limit",type=string,JSONPath=`.spec.limits.devices`
-// +kubebuilder:printcolumn:name="Used",type=string,JSONPath=`.status.devices`
+// +kubebuilder:printcolumn:name="Use",type=string,JSONPath=`.status.use`
 // +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.spec.policy`
 // +kubebuilder:printcolumn:name="Counted",type=date,JSONPath=`.status.asOf`
-// +kubebuilder:printcolumn:name="Classes",type=string,priority=1,JSONPath=`.status.committed`
 type QuotaLedger struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -46,6 +44,9 @@ type QuotaLedgerStatus struct {
 	// Devices is all that is used, committed and reserved, in devices.
 	// +optional
 	Devices *resource.Quantity `json:"devices,omitempty"`
+	// Use is the same for people, beside each limit: "devices 3.25/16, nvidia.com/gpu 3/8".
+	// +optional
+	Use string `json:"use,omitempty"`
 	// Committed is what the team's pods held when they were last counted, in units by
 	// class.
 	// +optional

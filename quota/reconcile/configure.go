@@ -80,12 +80,17 @@ func (c *Controller) put(ctx context.Context, create bool, ledger *v1alpha1.Quot
 // retire removes the ledger of a team that is no more, once nothing is reserved in it:
 // should the team come back at once, a pod that is being created must not be forgotten.
 func (c *Controller) retire(ctx context.Context, team string) error {
-	ledger, err := c.Count(ctx, team)
-	if errors.Is(err, quota.ErrNoTeam) {
+	ledger := c.ledgers.Latest(team)
+	if ledger == nil {
 		return nil
 	}
-	if err != nil {
-		return err
+	if len(ledger.Status.Reservations) > 0 {
+		var err error
+		if ledger, err = c.Count(ctx, team); errors.Is(err, quota.ErrNoTeam) {
+			return nil
+		} else if err != nil {
+			return err
+		}
 	}
 	if len(ledger.Status.Reservations) > 0 {
 		return nil // The next round sees whether they are over.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -49,6 +50,8 @@ type Controller struct {
 	// due is when each team is counted next, besides the timer.
 	due       map[string]time.Time
 	sightings sightings
+	// stored is when each pod was last heard of.
+	stored map[types.UID]time.Time
 }
 
 // New returns a controller over the ledgers, and has them tell it of new reservations;
@@ -58,6 +61,7 @@ func New(client kubernetes.Interface, ledgers *store.Store, config func() *quota
 	c := &Controller{
 		client: client, ledgers: ledgers, config: config, objects: objects, clock: clk,
 		wake: make(chan struct{}, 1), due: map[string]time.Time{}, sightings: sightings{},
+		stored: map[types.UID]time.Time{},
 	}
 	ledgers.OnChange(c.ledgerChanged)
 	return c
@@ -151,14 +155,12 @@ func (c *Controller) schedule(team string, delay time.Duration) {
 	c.signal()
 }
 
-// scheduleAll has everything looked at now.
+// scheduleAll has every configured team counted now; configureAll sees to the others.
 func (c *Controller) scheduleAll() {
+	c.forget()
 	c.ConfigChanged()
 	for _, team := range c.config().Teams() {
 		c.schedule(team.Name, 0)
-	}
-	for _, team := range c.ledgers.Teams() {
-		c.schedule(team, 0)
 	}
 }
 

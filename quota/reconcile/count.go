@@ -114,7 +114,7 @@ func (c *Controller) held(ctx context.Context, ledger *v1alpha1.QuotaLedger) ([]
 	group.SetLimit(listers)
 	for _, namespace := range namespaces {
 		group.Go(func() error {
-			held, err := c.heldIn(ctx, namespace, ledger)
+			held, err := c.heldIn(ctx, &namespace, ledger)
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(all, held...)
@@ -126,32 +126,39 @@ func (c *Controller) held(ctx context.Context, ledger *v1alpha1.QuotaLedger) ([]
 
 // namespaces lists the team's namespaces. No resource version is given here and below:
 // that is what makes the API server answer as of now.
-func (c *Controller) namespaces(ctx context.Context, team string) ([]string, error) {
-	var names []string
+func (c *Controller) namespaces(ctx context.Context, team string) ([]corev1.Namespace, error) {
+	var namespaces []corev1.Namespace
 	lists := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return c.client.CoreV1().Namespaces().List(ctx, options)
 	})
 	selector := labels.SelectorFromSet(labels.Set{v1alpha1.LabelTeam: team})
 	err := lists.EachListItem(ctx, metav1.ListOptions{LabelSelector: selector.String()}, func(object runtime.Object) error {
 		if namespace, ok := object.(*corev1.Namespace); ok {
-			names = append(names, namespace.Name)
+			namespaces = append(namespaces, *namespace)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing the namespaces of team %s: %w", team, err)
 	}
-	return names, nil
+	return namespaces, nil
 }
 
-func (c *Controller) heldIn(ctx context.Context, namespace string, ledger *v1alpha1.QuotaLedger) ([]quota.Held, error) {
+func (c *Controller) heldIn(ctx context.Context, namespace *corev1.Namespace, ledger *v1alpha1.QuotaLedger) ([]quota.Held, error) {
 	var held []quota.Held
+	// Pods that wait have a place only where quota gave them one. Elsewhere one that no
+	// node will ever take would keep the team from the rest of its quota.
+	waiting := ledger.Spec.Policy == v1alpha1.QuotaReject && v1alpha1.Mode(namespace.Labels[v1alpha1.LabelMode]) == v1alpha1.ModeEnforce
 	lists := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return c.client.CoreV1().Pods(namespace).List(ctx, options)
+		return c.client.CoreV1().Pods(namespace.Name).List(ctx, options)
 	})
 	err := lists.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
 		pod, ok := object.(*corev1.Pod)
 		if !ok {
+			return nil
+		}
+		if pod.Spec.NodeName == "" && !waiting {
+			held = append(held, quota.Held{UID: pod.UID})
 			return nil
 		}
 		demand, err := c.demand(ctx, pod, &ledger.Spec)
@@ -159,18 +166,16 @@ func (c *Controller) heldIn(ctx context.Context, namespace string, ledger *v1alp
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listing the pods of namespace %s: %w", namespace, err)
+		return nil, fmt.Errorf("listing the pods of namespace %s: %w", namespace.Name, err)
 	}
 	return held, nil
 }
 
-// demand is what the pod holds: nothing once it has ended, and nothing while the
-// scheduler holds it for a Queue team. One that is being deleted holds its devices until
-// it is gone. Of a pod whose claims do not exist the rest counts; when they cannot be read
+// demand is what the pod holds: nothing once it has ended. One that is being deleted holds
+// its devices until it is gone. Of a pod whose claims do not exist the rest counts; when they cannot be read
 // now, nothing may be concluded.
 func (c *Controller) demand(ctx context.Context, pod *corev1.Pod, spec *v1alpha1.QuotaLedgerSpec) (map[string]int64, error) {
-	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-	if ended || (spec.Policy == v1alpha1.QuotaQueue && pod.Spec.NodeName == "") {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return nil, nil
 	}
 	demands, err := accelerator.DemandOf(pod, c.objects, quota.Classes(spec.Classes))

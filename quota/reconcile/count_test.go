@@ -10,10 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"wastenot.dev/api/v1alpha1"
 	"wastenot.dev/quota"
 	"wastenot.dev/quota/store"
 )
@@ -258,5 +260,58 @@ func TestACountThatCannotReadClaimsWritesNothing(t *testing.T) {
 	}
 	if after := c.ledger("vision"); after.ResourceVersion != before.ResourceVersion {
 		t.Error("half a count was written")
+	}
+}
+
+// A pod that waits where nothing is enforced may wait for ever: it has no place.
+func TestWhatWaitsWhereNothingIsEnforcedDoesNotCount(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, clocktesting.NewFakeClock(noon))
+	tryout := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tryout", Labels: map[string]string{v1alpha1.LabelTeam: "vision"}}}
+	if _, err := c.client.CoreV1().Namespaces().Create(t.Context(), tryout, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.count()
+	c.reserve("waits", 4)
+	c.create(newPod("tryout", "waits", 4), newPod("tryout", "runs", 1, bound), newPod("train", "admitted", 2))
+	ledger := c.count()
+	if got := ledger.Status.Committed[gpu]; got != 3 || len(ledger.Status.Reservations) != 0 {
+		t.Errorf("%d are committed, want the one that runs and the two that were admitted; reservations %v", got, ledger.Status.Reservations)
+	}
+}
+
+// A pod that came and went between two counts leaves no reservation for a minute.
+func TestAReservationEndsWhenItsPodCameAndWent(t *testing.T) {
+	t.Parallel()
+	clk := clocktesting.NewFakeClock(noon)
+	c := newCluster(t, clk)
+	c.count()
+	c.reserve("brief", 1)
+	c.reserve("pending", 1)
+	c.controller.Stored("brief")
+	ledger := c.count()
+	if len(ledger.Status.Reservations) != 1 || ledger.Status.Reservations[0].Name != "pending" || ledger.Status.Devices.Value() != 1 {
+		t.Errorf("got %v", ledger.Status)
+	}
+	clk.Step(2*lifetime + time.Second)
+	c.controller.forget()
+	if len(c.controller.stored) != 0 {
+		t.Error("it is remembered for ever")
+	}
+}
+
+// What is heard during the lists was not known before them: the pod may have been stored
+// after the lists, and be there.
+func TestAPodThatIsStoredDuringTheListsKeepsItsReservation(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, clocktesting.NewFakeClock(noon))
+	c.count()
+	c.reserve("late", 1)
+	c.client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		c.controller.Stored("late")
+		return false, nil, nil
+	})
+	if ledger := c.count(); len(ledger.Status.Reservations) != 1 {
+		t.Errorf("got %v", ledger.Status)
 	}
 }

@@ -51,7 +51,9 @@ func newCluster(t *testing.T, clk clock.WithTicker) *cluster {
 		t.Fatal(err)
 	}
 	namespace := func(name, team string) runtime.Object {
-		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelTeam: team}}}
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			v1alpha1.LabelTeam: team, v1alpha1.LabelMode: string(v1alpha1.ModeEnforce),
+		}}}
 	}
 	c := &cluster{t: t, dynamic: dynamic, client: fake.NewClientset(namespace("train", "vision"), namespace("serve", "vision"), namespace("speech", "audio"))}
 	c.configure("teams: [{name: vision, limits: {devices: 8}}]")

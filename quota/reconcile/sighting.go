@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -37,16 +38,34 @@ func (c *Controller) see(ledger *v1alpha1.QuotaLedger) bool {
 	return fresh
 }
 
-// over returns the reservations of the ledger whose life was over at the time.
+// Stored says that the API server has, or had, the pod: whatever a list that is made
+// from now on does not show of it is gone, so its reservation need not wait out its life.
+func (c *Controller) Stored(uid types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stored[uid] = c.clock.Now()
+}
+
+// over returns the reservations of the ledger that were over at the time: of pods that
+// had been stored by then, or whose life had passed.
 func (c *Controller) over(ledger *v1alpha1.QuotaLedger, at time.Time) sets.Set[types.UID] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	over := sets.New[types.UID]()
 	for i := range ledger.Status.Reservations {
 		uid := ledger.Status.Reservations[i].UID
-		if first, ok := c.sightings[ledger.Name][uid]; ok && at.Sub(first) >= lifetime {
+		first, seen := c.sightings[ledger.Name][uid]
+		_, stored := c.stored[uid]
+		if stored || (seen && at.Sub(first) >= lifetime) {
 			over.Insert(uid)
 		}
 	}
 	return over
+}
+
+// forget drops what was stored so long ago that no reservation can be left of it.
+func (c *Controller) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.stored, func(_ types.UID, at time.Time) bool { return c.clock.Since(at) > 2*lifetime })
 }
