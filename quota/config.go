@@ -14,6 +14,7 @@ import (
 
 	"wastenot.dev/api/v1alpha1"
 	"wastenot.dev/internal/accelerator"
+	"wastenot.dev/internal/strictyaml"
 )
 
 const (
@@ -51,7 +52,7 @@ func Parse(text []byte) (*Config, error) {
 		return nil, fmt.Errorf("decoding the quota configuration: %w", aggregate(errs))
 	}
 	var in v1alpha1.QuotaConfig
-	if err := yaml.UnmarshalStrict(text, &in); err != nil {
+	if err := strictyaml.Unmarshal(text, &in); err != nil {
 		return nil, fmt.Errorf("decoding the quota configuration: %w", brief(err))
 	}
 	if errs := validate(&in); len(errs) > 0 {

@@ -88,9 +88,9 @@ func TestNoTeams(t *testing.T) {
 
 func TestHashIsOfContent(t *testing.T) {
 	t.Parallel()
-	base := parsed(t, "teams: [{name: a, groups: [x, y], limits: {devices: 1}}, {name: b, limits: {devices: 2}}]").Hash()
-	same := parsed(t, "# a comment\nteams: [{name: b, policy: Reject, limits: {devices: 2000m}}, {name: a, groups: [y, x], limits: {devices: \"1.0\"}}]").Hash()
-	other := parsed(t, "teams: [{name: a, groups: [x, y], limits: {devices: 1}}, {name: b, limits: {devices: 2.000001}}]").Hash()
+	base := parsed(t, "teams: [{name: a, groups: [g, x], limits: {devices: 1}}, {name: b, limits: {devices: 2}}]").Hash()
+	same := parsed(t, "# a comment\nteams: [{name: b, policy: Reject, limits: {devices: 2000m}}, {name: a, groups: [x, g], limits: {devices: \"1.0\"}}]").Hash()
+	other := parsed(t, "teams: [{name: a, groups: [g, x], limits: {devices: 1}}, {name: b, limits: {devices: 2.000001}}]").Hash()
 	if base != same {
 		t.Errorf("the same content has hashes %s and %s", base, same)
 	}
@@ -105,7 +105,7 @@ func TestParseNamesEveryError(t *testing.T) {
 		text string
 		want []string
 	}{
-		"unknown field":   {"teams: [{name: a, limit: {devices: 1}}]", []string{`unknown field "limit"`}},
+		"unknown field":   {"teams: [{name: a, limit: {devices: 1}}]", []string{`unknown field "teams[0].limit"`}},
 		"no YAML":         {"teams: {", []string{"decoding the quota configuration"}},
 		"repeated key":    {"teams: []\nteams: []", []string{"decoding the quota configuration"}},
 		"duplicate team":  {"teams: [{name: a, limits: {devices: 1}}, {name: a, limits: {devices: 1}}]", []string{"teams[1].name", "the name of teams[0] already"}},

@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/yaml"
 
 	"wastenot.dev/api/v1alpha1"
+	"wastenot.dev/internal/strictyaml"
 )
 
 const defaultStaleAfter = 10 * time.Second
@@ -22,7 +22,7 @@ func decodeArgs(object runtime.Object) (v1alpha1.AcceleratorsArgs, error) {
 	switch raw := object.(type) {
 	case nil:
 	case *runtime.Unknown:
-		if err := yaml.UnmarshalStrict(raw.Raw, &args); err != nil {
+		if err := strictyaml.Unmarshal(raw.Raw, &args); err != nil {
 			return args, fmt.Errorf("decoding the args of plugin %s: %w", Name, err)
 		}
 	default:

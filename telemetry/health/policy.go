@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"wastenot.dev/api/v1alpha1"
+	"wastenot.dev/internal/strictyaml"
 )
 
 // Policy is the complete policy by which readings are graded.
@@ -43,7 +44,7 @@ func DefaultPolicy() (*Policy, error) {
 // unknown grades are all reported, each with its path.
 func ParsePolicy(text []byte) (*Policy, error) {
 	var in v1alpha1.HealthPolicy
-	if err := yaml.UnmarshalStrict(text, &in); err != nil {
+	if err := strictyaml.Unmarshal(text, &in); err != nil {
 		if errs := badDurations(text); len(errs) > 0 {
 			err = errs.ToAggregate()
 		}

@@ -79,8 +79,8 @@ func TestPolicyNamesEveryFault(t *testing.T) {
 		want []string
 	}{
 		"unknown field":                 {"probatoin: 1m", []string{`"probatoin"`}},
-		"unknown nested field":          {"throttle: {suspectafter2: 1m}", []string{`"suspectafter2"`}},
-		"unknown field of a code":       {`xid: {"79": {grade: Failed, verdict: bad}}`, []string{`"verdict"`}},
+		"unknown nested field":          {"throttle: {suspectafter2: 1m}", []string{`"throttle.suspectafter2"`}},
+		"unknown field of a code":       {`xid: {"79": {grade: Failed, verdict: bad}}`, []string{`"xid.79.verdict"`}},
 		"field given twice":             {"probation: 1m\nprobation: 2m", []string{`"probation"`}},
 		"no YAML":                       {"probation: [", []string{"decoding the health policy"}},
 		"a number where text is wanted": {"probation: 10", []string{"probation: Invalid value: 10"}},
