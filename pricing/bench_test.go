@@ -39,7 +39,7 @@ func BenchmarkRange(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				book.Range(options, noon)
+				book.Range(options, true, noon)
 			}
 		})
 	}

@@ -9,9 +9,9 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/yaml"
 
 	"wastenot.dev/api/v1alpha1"
+	"wastenot.dev/internal/strictyaml"
 )
 
 // MaxBytes is how long the text of a book may be. A ConfigMap holds no more.
@@ -59,7 +59,7 @@ func Parse(text []byte) (*Book, error) {
 		return nil, fmt.Errorf("decoding the price book: a second YAML document would be ignored; write one list of rules")
 	}
 	var in v1alpha1.PriceBook
-	if err := yaml.UnmarshalStrict(text, &in); err != nil {
+	if err := strictyaml.Unmarshal(text, &in); err != nil {
 		return nil, fmt.Errorf("decoding the price book: %w", err)
 	}
 	rules, errs := compile(in.Rules)

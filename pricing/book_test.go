@@ -68,7 +68,7 @@ func TestParseReportsEveryErrorAndTheFix(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
-		"an unknown field":    {"rules:\n- {product: p, perGPUHour: 1}\n", `unknown field "perGPUHour"`},
+		"an unknown field":    {"rules:\n- {product: p, perGPUHour: 1}\n", `unknown field "rules[0].perGPUHour"`},
 		"an unknown head":     {"curency: USD\n", `unknown field "curency"`},
 		"a field twice":       {"currency: USD\ncurrency: USD\n", `key "currency" already set`},
 		"no YAML":             {"rules: [", "decoding the price book"},

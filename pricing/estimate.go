@@ -9,8 +9,8 @@ import (
 // Estimate is what an hour of a pod costs before its node is known.
 type Estimate struct {
 	// Known tells that every candidate has a price: both bounds are known. Partial
-	// tells that some have and some do not: MinMicros is the least of those that have,
-	// and MaxMicros is not known. If neither, nothing is.
+	// tells that some have and some do not, or may not: MinMicros is the least of those
+	// that have, and MaxMicros is not known. If neither, nothing is.
 	Known, Partial bool
 	// MinMicros and MaxMicros are micro-units of the book's currency per hour, 0 where
 	// not known.
@@ -21,8 +21,9 @@ type Estimate struct {
 }
 
 // Range returns the bounds of what an hour of a pod costs over its candidate nodes.
-// Nodes that are added later can lie outside.
-func (b *Book) Range(options []Option, now time.Time) Estimate {
+// Complete tells that these are all candidates that there are; what others may cost is
+// not known. Nodes that are added later can lie outside.
+func (b *Book) Range(options []Option, complete bool, now time.Time) Estimate {
 	var e Estimate
 	var priced int
 	var abroad bool
@@ -43,7 +44,8 @@ func (b *Book) Range(options []Option, now time.Time) Estimate {
 	if priced == 0 {
 		return Estimate{Basis: BasisUnknown, Confidence: ConfidenceNone}
 	}
-	e.Known, e.Partial = priced == len(options), priced < len(options)
+	e.Known = complete && priced == len(options)
+	e.Partial = !e.Known
 	if e.Known {
 		e.MaxMicros = most
 	}

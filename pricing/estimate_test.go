@@ -13,19 +13,24 @@ func TestRange(t *testing.T) {
 	sliced := with(with(nodeOf("g6.xlarge", "us-east-1"), "nvidia.com/gpu.product", "NVIDIA-L4-SHARED"), "nvidia.com/gpu.replicas", "4")
 	tests := map[string]struct {
 		nodes []*corev1.Node
-		want  Estimate
+		// cut tells that there may be other nodes.
+		cut  bool
+		want Estimate
 	}{
-		"one price":          {[]*corev1.Node{h100, h100}, Estimate{Known: true, MinMicros: 6_880_000, MaxMicros: 6_880_000, Basis: BasisWhole, Confidence: ConfidencePinned}},
-		"a range":            {[]*corev1.Node{h100, l4}, Estimate{Known: true, MinMicros: 804_800, MaxMicros: 6_880_000, Basis: BasisWhole, Confidence: ConfidenceRange}},
-		"another region":     {[]*corev1.Node{h100, abroad}, Estimate{Known: true, MinMicros: 6_880_000, MaxMicros: 6_880_000, Basis: BasisWhole, Confidence: ConfidenceOtherRegion}},
-		"slices and devices": {[]*corev1.Node{sliced, l4}, Estimate{Known: true, MinMicros: 201_200, MaxMicros: 804_800, Basis: BasisMixed, Confidence: ConfidenceRange}},
-		"some are unknown":   {[]*corev1.Node{none, h100, l4}, Estimate{Partial: true, MinMicros: 804_800, Basis: BasisWhole, Confidence: ConfidencePartial}},
-		"all are unknown":    {[]*corev1.Node{none, none}, Estimate{Basis: BasisUnknown, Confidence: ConfidenceNone}},
-		"no candidates":      {nil, Estimate{Basis: BasisUnknown, Confidence: ConfidenceNone}},
+		"one price":          {nodes: []*corev1.Node{h100, h100}, want: Estimate{Known: true, MinMicros: 6_880_000, MaxMicros: 6_880_000, Basis: BasisWhole, Confidence: ConfidencePinned}},
+		"a range":            {nodes: []*corev1.Node{h100, l4}, want: Estimate{Known: true, MinMicros: 804_800, MaxMicros: 6_880_000, Basis: BasisWhole, Confidence: ConfidenceRange}},
+		"another region":     {nodes: []*corev1.Node{h100, abroad}, want: Estimate{Known: true, MinMicros: 6_880_000, MaxMicros: 6_880_000, Basis: BasisWhole, Confidence: ConfidenceOtherRegion}},
+		"slices and devices": {nodes: []*corev1.Node{sliced, l4}, want: Estimate{Known: true, MinMicros: 201_200, MaxMicros: 804_800, Basis: BasisMixed, Confidence: ConfidenceRange}},
+		"some are unknown":   {nodes: []*corev1.Node{none, h100, l4}, want: Estimate{Partial: true, MinMicros: 804_800, Basis: BasisWhole, Confidence: ConfidencePartial}},
+		"all are unknown":    {nodes: []*corev1.Node{none, none}, want: Estimate{Basis: BasisUnknown, Confidence: ConfidenceNone}},
+		"others, perhaps":    {nodes: []*corev1.Node{h100, l4}, cut: true, want: Estimate{Partial: true, MinMicros: 804_800, Basis: BasisWhole, Confidence: ConfidencePartial}},
+		"others than one":    {nodes: []*corev1.Node{h100, abroad}, cut: true, want: Estimate{Partial: true, MinMicros: 6_880_000, Basis: BasisWhole, Confidence: ConfidencePartial}},
+		"others, if any":     {cut: true, want: Estimate{Basis: BasisUnknown, Confidence: ConfidenceNone}},
+		"no candidates":      {nodes: nil, want: Estimate{Basis: BasisUnknown, Confidence: ConfidenceNone}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, Default().Range(optionsOf(test.nodes), noon)); diff != "" {
+			if diff := cmp.Diff(test.want, Default().Range(optionsOf(test.nodes), !test.cut, noon)); diff != "" {
 				t.Errorf("estimate (-want +got):\n%s", diff)
 			}
 		})
@@ -61,7 +66,7 @@ func TestAnnotationsOfEstimate(t *testing.T) {
 			Estimate{Partial: true, MinMicros: 982_857, Basis: BasisWhole, Confidence: ConfidencePartial},
 			annotations("unknown", "0.982857", "unknown", "whole", "partial"),
 		},
-		"nothing": {book.Range(nil, noon), annotations("unknown", "unknown", "unknown", "unknown", "none")},
+		"nothing": {book.Range(nil, true, noon), annotations("unknown", "unknown", "unknown", "unknown", "none")},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

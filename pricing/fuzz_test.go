@@ -32,7 +32,7 @@ func FuzzParse(f *testing.F) {
 		if message := brokenPrice(price); message != "" {
 			t.Errorf("%s: %+v", message, price)
 		}
-		if message := brokenEstimate(book.Range([]Option{option}, noon), []Price{price}); message != "" {
+		if message := brokenEstimate(book.Range([]Option{option}, true, noon), true, []Price{price}); message != "" {
 			t.Error(message)
 		}
 	})

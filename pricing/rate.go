@@ -18,7 +18,7 @@ const (
 	// ConfidenceOtherRegion: a price is that of another region, as the list does not
 	// have the node's, or the node does not say where it is.
 	ConfidenceOtherRegion Confidence = "other-region"
-	// ConfidencePartial: some candidates have no price.
+	// ConfidencePartial: some candidates have no price, or there may be others.
 	ConfidencePartial Confidence = "partial"
 	// ConfidenceNone: no price is known.
 	ConfidenceNone Confidence = "none"

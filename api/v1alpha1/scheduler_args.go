@@ -45,7 +45,8 @@ type FleetClientArgs struct {
 type PricedBindingArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Namespace is where the ConfigMap wastenot-prices is (default wastenot-system).
+	// Namespace is where the ConfigMaps wastenot-prices and wastenot-quota are (default
+	// wastenot-system).
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 }

@@ -44,6 +44,16 @@ func DemandOfResult(claim *resourceapi.ResourceClaim, request string, objects Ob
 	return Demand{}, false, fmt.Errorf("ResourceClaim %s has no request %s", claim.Name, request)
 }
 
+// Of is what one device counts as that was given for the demand: it has the MIG profile
+// of the device, where that says so. Count is 1.
+func (d Demand) Of(device *resourceapi.Device) Demand {
+	d.Count = 1
+	if profile := ProfileOfDevice(device); profile != "" {
+		d.Profile = profile
+	}
+	return d
+}
+
 // ProfileOfDevice is the MIG profile of a DRA device, or "" for a whole one. NVIDIA's
 // driver publishes it as attribute "profile".
 func ProfileOfDevice(device *resourceapi.Device) string {

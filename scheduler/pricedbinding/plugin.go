@@ -4,21 +4,17 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/utils/clock"
-	"sigs.k8s.io/yaml"
 
 	"wastenot.dev/api/v1alpha1"
 	"wastenot.dev/internal/accelerator"
-	"wastenot.dev/internal/liveconfig"
+	"wastenot.dev/internal/strictyaml"
 	"wastenot.dev/pricing"
 )
 
@@ -27,7 +23,7 @@ const Name = "PricedBinding"
 
 // Plugin binds accelerator pods with the price of their node.
 type Plugin struct {
-	*prices
+	*shared
 	handle  fwk.Handle
 	nodes   corelisters.NodeLister
 	devices *devices
@@ -41,7 +37,7 @@ var (
 // Name returns the plugin's name.
 func (*Plugin) Name() string { return Name }
 
-// Close ends the watch of the price book and waits for it.
+// Close ends the watches of the price book and the classes and waits for them.
 func (p *Plugin) Close() error {
 	p.close()
 	return nil
@@ -50,12 +46,12 @@ func (p *Plugin) Close() error {
 // Factory makes the plugin for each profile that enables it. The profiles of one
 // process share one price book.
 type Factory struct {
-	shared *prices
+	shared *shared
 	args   v1alpha1.PricedBindingArgs
 }
 
 // New builds the plugin; it has the signature that kube-scheduler expects. It starts the
-// watch of the price book; that ends with ctx or with Close.
+// watches of the price book and the quota configuration; they end with ctx or with Close.
 func (f *Factory) New(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 	args, err := decodeArgs(object)
 	if err != nil {
@@ -65,11 +61,11 @@ func (f *Factory) New(ctx context.Context, object runtime.Object, handle fwk.Han
 		return nil, fmt.Errorf("plugin %s is configured differently in two profiles: give both the same args", Name)
 	}
 	if f.shared == nil {
-		f.shared, f.args = newPrices(ctx, handle.ClientSet(), args.Namespace), args
+		f.shared, f.args = newShared(ctx, handle.ClientSet(), args.Namespace), args
 	}
 	return &Plugin{
-		prices: f.shared, handle: handle,
-		nodes: handle.SharedInformerFactory().Core().V1().Nodes().Lister(), devices: newDevices(handle),
+		shared: f.shared, handle: handle,
+		nodes: handle.SharedInformerFactory().Core().V1().Nodes().Lister(), devices: newDevices(handle, f.shared.classes),
 	}, nil
 }
 
@@ -79,7 +75,7 @@ func decodeArgs(object runtime.Object) (v1alpha1.PricedBindingArgs, error) {
 	switch raw := object.(type) {
 	case nil:
 	case *runtime.Unknown:
-		if err := yaml.UnmarshalStrict(raw.Raw, &args); err != nil {
+		if err := strictyaml.Unmarshal(raw.Raw, &args); err != nil {
 			return args, fmt.Errorf("decoding the args of plugin %s: %w", Name, err)
 		}
 	default:
@@ -90,33 +86,6 @@ func decodeArgs(object runtime.Object) (v1alpha1.PricedBindingArgs, error) {
 		args.Namespace = v1alpha1.SystemNamespace
 	}
 	return args, nil
-}
-
-// prices is the book in force.
-type prices struct {
-	book    func() *pricing.Book
-	clock   clock.PassiveClock
-	stop    context.CancelFunc
-	running sync.WaitGroup
-}
-
-// newPrices starts the watch of the price book. Until it was read, and without one, the
-// built-in list is in force.
-func newPrices(ctx context.Context, client kubernetes.Interface, namespace string) *prices {
-	value := liveconfig.New(client, namespace, v1alpha1.PricesConfigMap, v1alpha1.PricesKey, pricing.Parse, pricing.Default())
-	p := &prices{book: value.Current, clock: clock.RealClock{}}
-	ctx, p.stop = context.WithCancel(ctx)
-	p.running.Go(func() {
-		if err := value.Run(ctx); err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Watching the price book")
-		}
-	})
-	return p
-}
-
-func (p *prices) close() {
-	p.stop()
-	p.running.Wait()
 }
 
 // Bind binds an accelerator pod and leaves others to the next binder.

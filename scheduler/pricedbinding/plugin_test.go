@@ -118,8 +118,9 @@ func newPlugin(t *testing.T, claim *resourceapi.ResourceClaim) (*Plugin, *fake.C
 	}
 	client := fake.NewClientset(podAsking("", ""))
 	return &Plugin{
-		prices: &prices{book: func() *pricing.Book { return book }, clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))},
-		handle: handle{client: client}, nodes: corelisters.NewNodeLister(nodes), devices: &devices{objects: objects{claim}, slices: slices},
+		shared: &shared{book: func() *pricing.Book { return book }, clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))},
+		handle: handle{client: client}, nodes: corelisters.NewNodeLister(nodes),
+		devices: &devices{objects: objects{claim}, slices: slices, classes: func() (accelerator.Classes, bool) { return listed{}, true }},
 	}, client
 }
 

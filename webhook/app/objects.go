@@ -181,9 +181,6 @@ func (o *objects) Claims(ctx context.Context) accelerator.Objects {
 	return claims{objects: o, ctx: ctx}
 }
 
-// cached finds what the cache has.
-func (o *objects) cached() accelerator.Objects { return claims{objects: o} }
-
 var errNoDRA = errors.New("the API server does not serve dynamic resource allocation")
 
 // claims finds claims in the cache and, with a context, then at the API server. One that

@@ -54,12 +54,12 @@ type estimator struct {
 // Estimate returns the annotations of the price of an hour and what was priced.
 func (e *estimator) Estimate(ctx context.Context, pod *corev1.Pod, demand []accelerator.Demand) (annotations map[string]string, where string) {
 	current := e.prices.Current()
-	found := e.finder.Options(ctx, pod, demand, current.labels)
+	found, complete := e.finder.Options(ctx, pod, demand, current.labels)
 	options := make([]pricing.Option, 0, len(found))
 	for _, option := range found {
 		options = append(options, pricing.Option(option))
 	}
-	return current.Range(options, e.clock.Now()).Annotations(current.Book), candidate.Where(found)
+	return current.Range(options, complete, e.clock.Now()).Annotations(current.Book), candidate.Where(found)
 }
 
 // Hash identifies the price book.

@@ -2,22 +2,14 @@ package candidate
 
 import (
 	"context"
-	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/utils/ptr"
-
-	"wastenot.dev/internal/accelerator"
 )
-
-// maxEvaluations is how many selectors are evaluated for one pod. One takes some
-// microseconds.
-const maxEvaluations = 20_000
 
 // device is a device with its driver.
 type device struct {
@@ -82,28 +74,12 @@ func reaches(node *corev1.Node, name *string, all *bool, selector *corev1.NodeSe
 	}
 }
 
-// profiles returns the MIG profiles of the node's devices that meet the choice, "" for
-// whole devices, in order; nothing where there are too few of them.
-func (l *look) profiles(ctx context.Context, devices []device, c choice) []string {
-	found := map[string]bool{}
-	var count int64
-	for _, d := range devices {
-		if l.meets(ctx, d, c.selectors) {
-			found[accelerator.ProfileOfDevice(d.Device)] = true
-			count++
-		}
-	}
-	if count < c.count {
-		return nil
-	}
-	return slices.Sorted(maps.Keys(found))
-}
-
 // meets tells whether all selectors are true of the device. One that cannot be
 // evaluated is not, as for the allocator.
 func (l *look) meets(ctx context.Context, d device, selectors []string) bool {
 	for _, expression := range selectors {
 		if l.evaluations--; l.evaluations < 0 {
+			l.cut = true
 			return false
 		}
 		compiled := l.selectors.GetOrCompile(expression)
@@ -118,22 +94,4 @@ func (l *look) meets(ctx context.Context, d device, selectors []string) bool {
 		}
 	}
 	return true
-}
-
-// summary tells nodes with other devices apart.
-func summary(devices []device) string {
-	counts := map[string]int{}
-	for _, d := range devices {
-		counts[strings.Join([]string{d.driver, productOf(d), accelerator.ProfileOfDevice(d.Device)}, "|")]++
-	}
-	return countsText(counts)
-}
-
-func productOf(d device) string {
-	for _, name := range []resourceapi.QualifiedName{"productName", resourceapi.QualifiedName(d.driver + "/productName")} {
-		if attribute, ok := d.Attributes[name]; ok {
-			return ptr.Deref(attribute.StringValue, "")
-		}
-	}
-	return ""
 }

@@ -15,16 +15,24 @@ import (
 	"wastenot.dev/internal/accelerator"
 )
 
-const (
-	// maxNodes is how many nodes with the right accelerators are looked at.
-	maxNodes = 2000
-	// maxKinds is how many kinds of nodes are told apart.
-	maxKinds = 200
-	// compiledSelectors is how many CEL selectors are kept compiled.
-	compiledSelectors = 256
-)
+// compiledSelectors is how many CEL selectors are kept compiled.
+const compiledSelectors = 256
 
-// Cluster is the snapshot that is read.
+// limits bound the work for one pod.
+type limits struct {
+	// nodes is how many nodes are looked at that the pod may land on.
+	nodes int
+	// kinds is how many kinds of nodes are told apart.
+	kinds int
+	// mixes is how many ways to meet all that the pod asks for are tried on one node.
+	mixes int
+	// evaluations is how many selectors are evaluated. One takes some microseconds.
+	evaluations int
+}
+
+var usualLimits = limits{nodes: 2000, kinds: 200, mixes: 64, evaluations: 20_000}
+
+// Cluster is what is read: a snapshot, and what claims refer to.
 type Cluster interface {
 	// Nodes returns all nodes, in any order.
 	Nodes() []*corev1.Node
@@ -33,67 +41,82 @@ type Cluster interface {
 	SlicesOf(node string) []*resourceapi.ResourceSlice
 	// Classes returns all DeviceClasses.
 	Classes() []*resourceapi.DeviceClass
+	// Claims finds what claims refer to, for as long as ctx lasts. It should find whatever
+	// was found when the pod's demand was counted.
+	Claims(ctx context.Context) accelerator.Objects
 }
 
 // Option is one kind of node and what the pod would take there.
 type Option struct {
 	// Node is one of the kind.
 	Node *corev1.Node
-	// Wants is the pod's demand. A device of a DRA driver that is a MIG instance bears
-	// its profile.
+	// Wants is what the pod would be given, in order of class and profile. A device of a
+	// DRA driver that is a MIG instance bears its profile. It is empty where the pod can
+	// be given something that is no accelerator instead.
 	Wants []accelerator.Demand
 }
 
 // Finder finds options.
 type Finder struct {
 	cluster Cluster
-	objects accelerator.Objects
+	limits  limits
 	// selectors are compiled once; they may be used by several requests at a time.
 	selectors *dracel.Cache
 }
 
-// NewFinder returns a finder over the snapshot. Objects finds what claims refer to.
-func NewFinder(cluster Cluster, objects accelerator.Objects) *Finder {
-	return &Finder{cluster: cluster, objects: objects, selectors: dracel.NewCache(compiledSelectors, dracel.Features{
+// NewFinder returns a finder over the cluster.
+func NewFinder(cluster Cluster) *Finder {
+	return &Finder{cluster: cluster, limits: usualLimits, selectors: dracel.NewCache(compiledSelectors, dracel.Features{
 		EnableConsumableCapacity: true, EnableListTypeAttributes: true,
 	})}
 }
 
 // Options returns the kinds of nodes that the pod can land on, and for each what it
-// would take; several times where a claim may be met by MIG instances of several
-// profiles. The labels are those by which prices tell nodes apart, beside the usual
-// ones. When ctx ends, what was found until then is returned.
-func (f *Finder) Options(ctx context.Context, pod *corev1.Pod, demand []accelerator.Demand, labels []string) []Option {
+// would be given; several times where a request lists alternatives, or may be met by MIG
+// instances of several profiles. The demand says which classes are accelerators. The
+// labels are those by which prices tell nodes apart, beside the usual ones.
+//
+// Complete tells that there are no others. It is false when ctx ended, a limit was
+// reached or something that a claim refers to was not found; what was found until then
+// is returned.
+func (f *Finder) Options(ctx context.Context, pod *corev1.Pod, demand []accelerator.Demand, labels []string) (options []Option, complete bool) {
 	if len(demand) == 0 {
-		return nil
+		return nil, true
 	}
-	look := &look{Finder: f, pod: pod, needs: f.needs(pod, demand), labels: labels, evaluations: maxEvaluations, pools: newPools(f.cluster)}
+	l := &look{Finder: f, pod: pod, labels: labels, evaluations: f.limits.evaluations, pools: newPools(f.cluster)}
+	l.needs, l.cut = f.needs(ctx, pod, demand)
+	l.mentioned = mentionedIn(l.needs)
 	affinity := nodeaffinity.GetRequiredNodeAffinity(pod)
 	logger := klog.FromContext(ctx)
-	kinds := map[string]bool{}
-	var options []Option
-	seen := 0
+	tried := map[string]bool{}
+	seen, kinds := 0, 0
 	for _, node := range f.nodes(pod) {
-		if ctx.Err() != nil || seen >= maxNodes || len(kinds) >= maxKinds {
+		if ctx.Err() != nil {
 			break
 		}
-		if !look.mayHold(node) {
+		if !l.mayHold(node) || !allows(logger, pod, affinity, node) {
 			continue
 		}
-		seen++
-		if !allows(logger, pod, affinity, node) {
+		if seen++; seen > f.limits.nodes {
+			l.cut = true
+			break
+		}
+		kind := l.kindOf(node)
+		if tried[kind] {
 			continue
 		}
-		kind := look.kindOf(node)
-		if kinds[kind] {
+		tried[kind] = true
+		found := l.optionsOn(ctx, node)
+		if len(found) == 0 {
 			continue
 		}
-		if found := look.optionsOn(ctx, node); len(found) > 0 {
-			kinds[kind] = true
-			options = append(options, found...)
+		if kinds++; kinds > f.limits.kinds {
+			l.cut = true
+			break
 		}
+		options = append(options, found...)
 	}
-	return options
+	return options, !l.cut && ctx.Err() == nil
 }
 
 // nodes returns the nodes to look at in order of name, so that equal questions have

@@ -1,19 +1,16 @@
 package candidate
 
 import (
+	"cmp"
 	"context"
-	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
 
 	"wastenot.dev/internal/accelerator"
 )
-
-// maxMixes is how many mixes of profiles are tried on one node.
-const maxMixes = 32
 
 // look is one question.
 type look struct {
@@ -22,8 +19,12 @@ type look struct {
 	needs  []need
 	labels []string
 	pools  pools
+	// mentioned are the attributes of devices that selectors read.
+	mentioned mentioned
 	// evaluations is how many selectors may still be evaluated.
 	evaluations int
+	// cut tells that there may be more than was found.
+	cut bool
 }
 
 // mayHold tells whether the node has accelerators of the kinds that are needed. It is
@@ -31,10 +32,10 @@ type look struct {
 func (l *look) mayHold(node *corev1.Node) bool {
 	for i := range l.needs {
 		n := &l.needs[i]
-		if len(n.choices) == 0 && hasResource(node, &n.Demand) {
+		if n.resource.Class != "" && hasResource(node, &n.resource) {
 			continue
 		}
-		if len(n.choices)+len(n.standIns) == 0 {
+		if len(n.choices) == 0 {
 			return false
 		}
 		if len(l.pools.shared) == 0 && len(l.cluster.SlicesOf(node.Name)) == 0 {
@@ -44,125 +45,130 @@ func (l *look) mayHold(node *corev1.Node) bool {
 	return true
 }
 
-// optionsOn returns what the pod would take on the node; nothing where that lacks
+// mix is one way to meet all needs, in order of class and profile.
+type mix []accelerator.Demand
+
+// optionsOn returns what the pod can be given on the node; nothing where that lacks
 // something.
 func (l *look) optionsOn(ctx context.Context, node *corev1.Node) []Option {
-	var devices []device
-	mixes := [][]accelerator.Demand{nil}
+	devices := l.pools.devices(node)
+	mixes := []mix{nil}
 	for i := range l.needs {
 		n := &l.needs[i]
-		wants := []accelerator.Demand{n.Demand}
-		if len(n.choices) > 0 || !hasResource(node, &n.Demand) {
-			if devices == nil {
-				devices = l.pools.devices(node)
-			}
+		wants := []accelerator.Demand{n.resource}
+		if n.resource.Class == "" || !hasResource(node, &n.resource) {
 			if wants = l.wants(ctx, devices, n); len(wants) == 0 {
 				return nil
 			}
 		}
-		mixes = product(mixes, wants)
+		mixes = l.product(mixes, wants)
 	}
 	options := make([]Option, 0, len(mixes))
-	for _, mix := range mixes {
-		options = append(options, Option{Node: node, Wants: mix})
+	for _, m := range mixes {
+		options = append(options, Option{Node: node, Wants: m})
 	}
 	return options
 }
 
-// wants returns what meets the need, once per profile. All of the need's requests are
-// given the same one, so that the cheapest and the dearest bound every mix.
+// wants returns what meets the need, each once: per alternative, and per profile of the
+// devices that meet it. One without a class meets it by what is no accelerator.
 func (l *look) wants(ctx context.Context, devices []device, n *need) []accelerator.Demand {
-	profiles := map[string]bool{}
-	choices := n.choices
-	if len(choices) == 0 {
-		choices = n.standIns
-	}
-	for _, c := range choices {
-		for _, profile := range l.profiles(ctx, devices, c) {
-			profiles[profile] = true
-		}
-	}
 	var wants []accelerator.Demand
-	for _, profile := range slices.Sorted(maps.Keys(profiles)) {
-		demand := n.Demand
-		if demand.Profile == "" {
-			demand.Profile = profile
+	for i := range n.choices {
+		for _, want := range l.given(ctx, devices, &n.choices[i]) {
+			switch {
+			case n.resource.Class != "":
+				want = n.resource // The scheduler does not say which devices stood in.
+			case want.Class == "":
+				want = accelerator.Demand{}
+			default:
+				want.Count *= n.times
+			}
+			if !slices.Contains(wants, want) {
+				wants = append(wants, want)
+			}
 		}
-		wants = append(wants, demand)
 	}
-	return slices.Compact(wants)
+	return wants
 }
 
-// product adds each of the wants to each of the mixes. Beyond maxMixes only the first
-// is added, which is a whole device where that is possible.
-func product(mixes [][]accelerator.Demand, wants []accelerator.Demand) [][]accelerator.Demand {
-	if len(mixes)*len(wants) > maxMixes {
-		wants = wants[:1]
+// given returns what devices that meet the choice count as, once per profile; nothing
+// where there are too few of them. That all are of one profile bounds every mix.
+func (l *look) given(ctx context.Context, devices []device, c *choice) []accelerator.Demand {
+	var wants []accelerator.Demand
+	var count int64
+	endless := false
+	for _, d := range devices {
+		if !l.meets(ctx, d, c.selectors) {
+			continue
+		}
+		count++
+		endless = endless || ptr.Deref(d.AllowMultipleAllocations, false)
+		if want := c.want.Of(d.Device); !slices.Contains(wants, want) {
+			wants = append(wants, want)
+		}
 	}
-	out := make([][]accelerator.Demand, 0, len(mixes)*len(wants))
-	for _, mix := range mixes {
+	taken := c.taken(count, endless)
+	if taken == 0 {
+		return nil
+	}
+	slices.SortFunc(wants, compare)
+	for i := range wants {
+		wants[i].Count = taken
+	}
+	return wants
+}
+
+// taken is how many devices the choice takes where count meet it, or 0 where it cannot
+// be met. Endless tells that one can be taken several times.
+func (c *choice) taken(count int64, endless bool) int64 {
+	if count == 0 {
+		return 0
+	}
+	taken := c.count
+	if taken == 0 {
+		taken = count
+	}
+	if taken > resourceapi.AllocationResultsMaxSize || taken > count && !endless {
+		return 0
+	}
+	return taken
+}
+
+// product adds each of the wants to each of the mixes, and leaves out what goes beyond
+// the limit.
+func (l *look) product(mixes []mix, wants []accelerator.Demand) []mix {
+	out := make([]mix, 0, min(len(mixes)*len(wants), l.limits.mixes))
+	for _, m := range mixes {
 		for _, want := range wants {
-			out = append(out, append(slices.Clone(mix), want))
+			next := m.plus(want)
+			if slices.ContainsFunc(out, func(other mix) bool { return slices.Equal(other, next) }) {
+				continue
+			}
+			if len(out) >= l.limits.mixes {
+				l.cut = true
+				return out
+			}
+			out = append(out, next)
 		}
 	}
 	return out
 }
 
-// kindLabels are the labels by which prices tell nodes apart, beside those of NVIDIA
-// and those of the price book's own selectors.
-var kindLabels = []string{corev1.LabelInstanceTypeStable, corev1.LabelInstanceType, corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaRegion}
-
-const (
-	nvidiaPrefix = "nvidia.com/"
-	// timestampLabel says when NVIDIA's labels were written and differs on every node.
-	timestampLabel = "nvidia.com/gfd.timestamp"
-)
-
-// kindOf names the node's kind: nodes of one kind have the same price.
-func (l *look) kindOf(node *corev1.Node) string {
-	var kind strings.Builder
-	for _, labels := range [][]string{kindLabels, l.labels, nvidiaLabels(node)} {
-		for _, label := range labels {
-			kind.WriteString(label)
-			kind.WriteByte('=')
-			kind.WriteString(node.Labels[label])
-			kind.WriteByte('\n')
-		}
+// plus is the mix with more.
+func (m mix) plus(want accelerator.Demand) mix {
+	if want.Class == "" {
+		return m
 	}
-	counts := map[string]int{}
-	for name, quantity := range node.Status.Capacity {
-		if accelerator.KindOf(name) != accelerator.KindNone {
-			counts[string(name)] = int(quantity.Value())
-		}
+	out := slices.Clone(m)
+	i, found := slices.BinarySearchFunc(out, want, compare)
+	if found {
+		out[i].Count += want.Count
+		return out
 	}
-	kind.WriteString(countsText(counts))
-	if l.readsDevices() {
-		kind.WriteByte('\n')
-		kind.WriteString(summary(l.pools.devices(node)))
-	}
-	return kind.String()
+	return slices.Insert(out, i, want)
 }
 
-// readsDevices tells whether the devices of DRA drivers matter.
-func (l *look) readsDevices() bool {
-	return slices.ContainsFunc(l.needs, func(n need) bool { return len(n.choices)+len(n.standIns) > 0 })
-}
-
-func nvidiaLabels(node *corev1.Node) []string {
-	var labels []string
-	for label := range node.Labels {
-		if strings.HasPrefix(label, nvidiaPrefix) && label != timestampLabel {
-			labels = append(labels, label)
-		}
-	}
-	slices.Sort(labels)
-	return labels
-}
-
-func countsText(counts map[string]int) string {
-	var parts []string
-	for _, key := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, key+":"+strconv.Itoa(counts[key]))
-	}
-	return strings.Join(parts, ",")
+func compare(a, b accelerator.Demand) int {
+	return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.Profile, b.Profile), cmp.Compare(a.Kind, b.Kind))
 }
