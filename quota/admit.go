@@ -73,6 +73,11 @@ type Verdict struct {
 	Committed, Reserved, Limit int64
 }
 
+// NeverFits tells whether the pod alone is more than a limit, so that waiting is of no use.
+func (v Verdict) NeverFits() bool {
+	return slices.ContainsFunc(v.Shortages, func(s Shortage) bool { return s.Want > s.Limit })
+}
+
 // Admitted tells whether the pod has, or would have, its reservation.
 func (v Verdict) Admitted() bool { return v.Outcome == Fits || v.Outcome == Known }
 

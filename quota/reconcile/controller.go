@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"wastenot.dev/api/v1alpha1"
 	"wastenot.dev/internal/accelerator"
 	"wastenot.dev/quota"
 	"wastenot.dev/quota/store"
@@ -40,6 +41,8 @@ type Controller struct {
 	config  func() *quota.Config
 	objects accelerator.Objects
 	clock   clock.WithTicker
+	// served are the schedulers that hold pods of teams that queue.
+	served []string
 
 	// wake says that something is due earlier than it was.
 	wake chan struct{}
@@ -61,11 +64,16 @@ func New(client kubernetes.Interface, ledgers *store.Store, config func() *quota
 	c := &Controller{
 		client: client, ledgers: ledgers, config: config, objects: objects, clock: clk,
 		wake: make(chan struct{}, 1), due: map[string]time.Time{}, sightings: sightings{},
-		stored: map[types.UID]time.Time{},
+		stored: map[types.UID]time.Time{}, served: []string{v1alpha1.SchedulerName},
 	}
 	ledgers.OnChange(c.ledgerChanged)
 	return c
 }
+
+// Serve names the schedulers that hold pods of teams that queue, by default
+// wastenot-scheduler: such a pod of another scheduler has its place from its admission. It
+// must be called before Run.
+func (c *Controller) Serve(schedulers []string) { c.served = schedulers }
 
 // Poke has the team counted soon: one of its pods came, ended or went. It never blocks,
 // and on a replica that does not lead it is remembered.

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -148,7 +149,11 @@ func (c *Controller) heldIn(ctx context.Context, namespace *corev1.Namespace, le
 	var held []quota.Held
 	// Pods that wait have a place only where quota gave them one. Elsewhere one that no
 	// node will ever take would keep the team from the rest of its quota.
-	waiting := ledger.Spec.Policy == v1alpha1.QuotaReject && v1alpha1.Mode(namespace.Labels[v1alpha1.LabelMode]) == v1alpha1.ModeEnforce
+	enforced := v1alpha1.Mode(namespace.Labels[v1alpha1.LabelMode]) == v1alpha1.ModeEnforce
+	hasPlace := func(pod *corev1.Pod) bool {
+		queues := ledger.Spec.Policy == v1alpha1.QuotaQueue && slices.Contains(c.served, pod.Spec.SchedulerName)
+		return pod.Spec.NodeName != "" || (enforced && !queues)
+	}
 	lists := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return c.client.CoreV1().Pods(namespace.Name).List(ctx, options)
 	})
@@ -157,7 +162,7 @@ func (c *Controller) heldIn(ctx context.Context, namespace *corev1.Namespace, le
 		if !ok {
 			return nil
 		}
-		if pod.Spec.NodeName == "" && !waiting {
+		if !hasPlace(pod) {
 			held = append(held, quota.Held{UID: pod.UID})
 			return nil
 		}

@@ -49,16 +49,17 @@ func TestWhatCounts(t *testing.T) {
 		pods   []*corev1.Pod
 		want   int64
 	}{
-		"nothing":              {"Reject", nil, 0},
-		"every namespace":      {"Reject", []*corev1.Pod{newPod("train", "a", 1), newPod("serve", "b", 2)}, 3},
-		"another's namespace":  {"Reject", []*corev1.Pod{newPod("speech", "a", 1)}, 0},
-		"no accelerators":      {"Reject", []*corev1.Pod{newPod("train", "a", 0)}, 0},
-		"pending":              {"Reject", []*corev1.Pod{newPod("train", "a", 1, inPhase(corev1.PodPending))}, 1},
-		"running":              {"Reject", []*corev1.Pod{newPod("train", "a", 1, inPhase(corev1.PodRunning), bound)}, 1},
-		"unknown":              {"Reject", []*corev1.Pod{newPod("train", "a", 1, inPhase(corev1.PodUnknown), bound)}, 1},
-		"ended":                {"Reject", []*corev1.Pod{newPod("train", "a", 1, inPhase(corev1.PodSucceeded)), newPod("train", "b", 1, inPhase(corev1.PodFailed))}, 0},
-		"being deleted":        {"Reject", []*corev1.Pod{newPod("train", "a", 1, bound, deleted)}, 1},
-		"queued":               {"Queue", []*corev1.Pod{newPod("train", "a", 1)}, 0},
+		"nothing":             {"Reject", nil, 0},
+		"every namespace":     {"Reject", []*corev1.Pod{newPod("train", "a", 1), newPod("serve", "b", 2)}, 3},
+		"another's namespace": {"Reject", []*corev1.Pod{newPod("speech", "a", 1)}, 0},
+		"no accelerators":     {"Reject", []*corev1.Pod{newPod("train", "a", 0)}, 0},
+		"pending":             {"Reject", []*corev1.Pod{newPod("train", "a", 1, inPhase(corev1.PodPending))}, 1},
+		"running":             {"Reject", []*corev1.Pod{newPod("train", "a", 1, inPhase(corev1.PodRunning), bound)}, 1},
+		"unknown":             {"Reject", []*corev1.Pod{newPod("train", "a", 1, inPhase(corev1.PodUnknown), bound)}, 1},
+		"ended":               {"Reject", []*corev1.Pod{newPod("train", "a", 1, inPhase(corev1.PodSucceeded)), newPod("train", "b", 1, inPhase(corev1.PodFailed))}, 0},
+		"being deleted":       {"Reject", []*corev1.Pod{newPod("train", "a", 1, bound, deleted)}, 1},
+		"queued":              {"Queue", []*corev1.Pod{newPod("train", "a", 1, ours)}, 0},
+		"of a team that queues, for a scheduler that holds nothing": {"Queue", []*corev1.Pod{newPod("train", "a", 1)}, 1},
 		"queued, then bound":   {"Queue", []*corev1.Pod{newPod("train", "a", 1, bound)}, 1},
 		"a claim beside a GPU": {"Reject", []*corev1.Pod{newPod("train", "a", 2, claiming)}, 2},
 	}
@@ -315,3 +316,5 @@ func TestAPodThatIsStoredDuringTheListsKeepsItsReservation(t *testing.T) {
 		t.Errorf("got %v", ledger.Status)
 	}
 }
+
+func ours(pod *corev1.Pod) { pod.Spec.SchedulerName = v1alpha1.SchedulerName }

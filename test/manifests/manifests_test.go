@@ -10,10 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -230,9 +230,9 @@ func checkPluginConfig(t *testing.T, config []schedulerconfigv1.PluginConfig, mo
 	}
 }
 
-// TestOverlayReplacesTheConfigArgument: its patch names an argument by number, and what
-// stands there must be the configuration that it replaces.
-func TestOverlayReplacesTheConfigArgument(t *testing.T) {
+// TestOverlayPatchesWhatIsThere: its patches name arguments by number, and what stands
+// there must be the configuration that is replaced. The webhook learns who holds pods.
+func TestOverlayPatchesWhatIsThere(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "overlays", "replace-default", "kustomization.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -246,29 +246,28 @@ func TestOverlayReplacesTheConfigArgument(t *testing.T) {
 	if err := sigsyaml.Unmarshal(text, &overlay); err != nil {
 		t.Fatal(err)
 	}
-	if len(overlay.Patches) != 1 {
-		t.Fatalf("%d patches, want 1", len(overlay.Patches))
+	type operation struct{ Op, Path, Value string }
+	const arguments = "/spec/template/spec/containers/0/args/"
+	want := map[string][]operation{
+		"wastenot-scheduler": {{"replace", arguments + "0", "--config=/etc/wastenot/scheduler/replace-default.yaml"}},
+		"wastenot-webhook":   {{"add", arguments + "-", "--served-schedulers=" + corev1.DefaultSchedulerName}},
 	}
-	var operations []struct{ Op, Path, Value string }
-	if err := sigsyaml.UnmarshalStrict([]byte(overlay.Patches[0].Patch), &operations); err != nil {
-		t.Fatal(err)
+	got := map[string][]operation{}
+	for _, patch := range overlay.Patches {
+		var operations []operation
+		if err := sigsyaml.UnmarshalStrict([]byte(patch.Patch), &operations); err != nil {
+			t.Fatal(err)
+		}
+		got[patch.Target.Name] = append(got[patch.Target.Name], operations...)
 	}
-	args := deploymentArgs(t, overlay.Patches[0].Target.Name)
-	const prefix = "/spec/template/spec/containers/0/args/"
-	for _, operation := range operations {
-		number, err := strconv.Atoi(strings.TrimPrefix(operation.Path, prefix))
-		if err != nil || number < 0 || number >= len(args) {
-			t.Fatalf("%s names no argument of %q", operation.Path, args)
-		}
-		if operation.Op != "replace" || !strings.HasPrefix(args[number], "--config=") {
-			t.Errorf("the patch would %s %q, which names no configuration", operation.Op, args[number])
-		}
-		if want := "--config=/etc/wastenot/scheduler/replace-default.yaml"; operation.Value != want {
-			t.Errorf("the patch sets %q, want %q", operation.Value, want)
-		}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("operations (-want +got):\n%s", diff)
 	}
-	if len(operations) != 1 {
-		t.Errorf("%d operations, want 1", len(operations))
+	if args := deploymentArgs(t, "wastenot-scheduler"); !strings.HasPrefix(args[0], "--config=") {
+		t.Errorf("the patch would replace %q, which names no configuration", args[0])
+	}
+	if args := deploymentArgs(t, "wastenot-webhook"); len(args) == 0 {
+		t.Error("there are no arguments to add to")
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	sigsyaml "sigs.k8s.io/yaml"
 
@@ -161,8 +162,19 @@ func TestEveryValueTogether(t *testing.T) {
 	t.Run("webhook", func(t *testing.T) {
 		options, own := webhookapp.NewOptions(), webhookapp.NewOptions()
 		parseFlags(t, options.AddFlags, arguments(t, objects, namespace, "wastenot-webhook"))
+		if want := "/etc/wastenot/client-ca/ca.crt"; options.ClientCAFile != want {
+			t.Errorf("client CA %q, want %s", options.ClientCAFile, want)
+		}
+		container, _ := deployment(t, objects, namespace, "wastenot-webhook")
+		if mounts := fmt.Sprint(container["volumeMounts"]); !strings.Contains(mounts, "mountPath:"+filepath.Dir(options.ClientCAFile)+" ") {
+			t.Errorf("%s is not below a mount: %s", options.ClientCAFile, mounts)
+		}
+		options.ClientCAFile = "" // It is there where the ConfigMap is mounted.
 		if err := options.Validate(); err != nil {
 			t.Error(err)
+		}
+		if want := []string{corev1.DefaultSchedulerName}; !slices.Equal(options.ServedSchedulers, want) {
+			t.Errorf("served schedulers %q, want %q", options.ServedSchedulers, want)
 		}
 		if options.SchedulerName != "" {
 			t.Errorf("scheduler name %q, want none", options.SchedulerName)
@@ -226,7 +238,7 @@ func TestChangedConfigurationStartsPods(t *testing.T) {
 	before := pods()
 	for set, want := range map[string][]string{
 		"healthPolicy.probation=20m":                                          {"telemetry"},
-		"scheduler.mode=replace-default":                                      {"scheduler"},
+		"scheduler.mode=replace-default":                                      {"scheduler", "webhook"},
 		"webhook.schedulerName=":                                              {"webhook"},
 		"prices.config.builtIn=Ignore":                                        nil,
 		"quota.config.teams[0].name=a,quota.config.teams[0].limits.devices=1": nil,
@@ -239,6 +251,7 @@ func TestChangedConfigurationStartsPods(t *testing.T) {
 					changed = append(changed, name)
 				}
 			}
+			slices.Sort(changed)
 			if !slices.Equal(changed, want) {
 				t.Errorf("starts %v anew, want %v", changed, want)
 			}

@@ -94,6 +94,7 @@ func newService(ctx context.Context, options *Options, client kubernetes.Interfa
 	s.objects = newObjects(client)
 	s.reporter = newReporter(client, s.registry)
 	s.keeper = reconcile.New(client, s.ledgers, s.quota.Current, s.objects.Claims(ctx), s.clock)
+	s.keeper.Serve(options.served())
 	s.desk = reserve.New(s.ledgers, s.keeper, s.clock, rand.Float64)
 	s.trust = &trust{client: client, options: options, clock: s.clock}
 	s.quota.OnChange(func(_, _ *quota.Config) { s.keeper.ConfigChanged() })
@@ -107,14 +108,14 @@ func newService(ctx context.Context, options *Options, client kubernetes.Interfa
 func (s *service) handlers() map[string]http.Handler {
 	pods := &serve.Pods{
 		Objects: s.objects, Config: s.quota.Current, Ledgers: s.desk,
-		Prices: &estimator{finder: candidate.NewFinder(s.objects, s.objects.cached()), prices: s.prices, clock: s.clock},
-		Exempt: s.options.exemptions(), Scheduler: s.options.SchedulerName, Report: s.reporter.report, Clock: s.clock,
+		Prices: &estimator{finder: candidate.NewFinder(s.objects), prices: s.prices, clock: s.clock},
+		Exempt: s.options.exemptions(), Scheduler: s.options.SchedulerName, Served: s.options.served(), Report: s.reporter.report, Clock: s.clock,
 	}
 	configs := &serve.Configs{Namespace: s.options.Namespace, Checks: map[string]serve.Check{
 		v1alpha1.QuotaConfigMap:  {Key: v1alpha1.QuotaKey, Parse: func(text []byte) error { _, err := quota.Parse(text); return err }},
 		v1alpha1.PricesConfigMap: {Key: v1alpha1.PricesKey, Parse: func(text []byte) error { _, err := parseBook(text); return err }},
 	}}
-	return serve.Handlers(pods, configs)
+	return serve.Handlers(pods, configs, s.reporter.unjudged)
 }
 
 // supervise runs the service in a context that also ends when a part of it fails,

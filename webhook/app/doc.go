@@ -5,8 +5,8 @@
 // It provides the flags and Run. Every rule lives in the packages that it wires.
 //
 // cmd/webhook calls it. Invariants: everything is validated before the first side
-// effect; the webhook is ready only while the certificate that it serves is one that the
-// API server trusts; whoever loses the lead goes on answering; requests that have
+// effect; the webhook is not ready while the certificate that it serves is known to be one
+// that the API server does not trust; whoever loses the lead goes on answering; requests that have
 // arrived are answered before the process ends; every goroutine ends before Run returns.
 //
 // Start reading at Run.

@@ -24,13 +24,20 @@ func (s *service) serveAdmission(ctx context.Context) error {
 	for path, handler := range s.handlers() {
 		mux.Handle("POST "+path, handler)
 	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.trust.serves}
+	if path := s.options.ClientCAFile; path != "" {
+		var err error
+		if config, err = onlyKnown(klog.FromContext(ctx), config, path); err != nil {
+			return fmt.Errorf("serving admission: %w", err)
+		}
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.options.WebhookAddress)
 	if err != nil {
 		return fmt.Errorf("listening for admission: %w", err)
 	}
 	server := &http.Server{
 		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.trust.serves},
+		TLSConfig: config,
 		// What ends the process does not end a request; its own deadline does.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}

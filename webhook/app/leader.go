@@ -96,7 +96,8 @@ func (s *service) lead(term context.Context) {
 	logger.Info("This replica no longer keeps the quota ledgers")
 }
 
-// watchPods has a team counted when one of its pods comes, ends or goes. Only names and
+// watchPods has a team counted when one of its pods comes, ends or goes, and tells that
+// the pod was stored. Only names and
 // labels are read, of pods that bear a team and have not ended: one that ends leaves the
 // list.
 func (s *service) watchPods(logger klog.Logger) cache.SharedIndexInformer {
@@ -110,6 +111,7 @@ func (s *service) watchPods(logger klog.Logger) cache.SharedIndexInformer {
 			object = tombstone.Obj
 		}
 		if pod, ok := object.(metav1.ObjectMetaAccessor); ok {
+			s.keeper.Stored(pod.GetObjectMeta().GetUID())
 			if team := pod.GetObjectMeta().GetLabels()[v1alpha1.LabelTeam]; s.configured(team) {
 				s.keeper.Poke(team)
 			}

@@ -205,7 +205,7 @@ func TestConditionsSendChangesOfOurKeysAlone(t *testing.T) {
 func TestConfigurationsFitTheServer(t *testing.T) {
 	mutating, validating := configurations(t)
 	options := NewOptions()
-	served := serve.Handlers(&serve.Pods{}, &serve.Configs{})
+	served := serve.Handlers(&serve.Pods{}, &serve.Configs{}, nil)
 	wantPolicy := map[string]admissionregistrationv1.FailurePolicyType{"enforce.pods.wastenot.dev": admissionregistrationv1.Fail}
 	check := func(name string, config admissionregistrationv1.WebhookClientConfig, policy *admissionregistrationv1.FailurePolicyType) {
 		t.Helper()

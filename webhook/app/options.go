@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -28,11 +29,15 @@ type Options struct {
 	// SchedulerName is stamped on accelerator pods that name no other scheduler; empty
 	// leaves them.
 	SchedulerName string
+	// ServedSchedulers hold pods of teams that queue, beside SchedulerName.
+	ServedSchedulers []string
 	// ExemptUsers and ExemptGroups are let through.
 	ExemptUsers, ExemptGroups []string
 	// TLSCertFile and TLSKeyFile replace the certificate that the webhook keeps itself.
 	// Whoever issues it then also writes caBundle.
 	TLSCertFile, TLSKeyFile string
+	// ClientCAFile holds the CAs of those who may ask for admission; empty lets anyone ask.
+	ClientCAFile string
 	// LeaderElection says how long a lead lasts.
 	LeaderElection LeaderElection
 }
@@ -83,10 +88,12 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ServiceName, "service-name", o.ServiceName, "Service by which the API server finds the webhook; its certificate must cover NAME.NAMESPACE.svc")
 	flags.StringVar(&o.ConfigurationName, "configuration-name", o.ConfigurationName, "name of the MutatingWebhookConfiguration and of the ValidatingWebhookConfiguration")
 	flags.StringVar(&o.SchedulerName, "scheduler-name", o.SchedulerName, "scheduler that is given the accelerator pods of default-scheduler; empty leaves them")
-	flags.StringSliceVar(&o.ExemptUsers, "exempt-users", o.ExemptUsers, "users whose pods are neither stamped, nor counted against quota, nor refused")
+	flags.StringSliceVar(&o.ServedSchedulers, "served-schedulers", o.ServedSchedulers, "schedulers with the plugin TeamQuota, beside --scheduler-name (wastenot-scheduler where that is empty); a Queue team's pod waits only if one of them places it")
+	flags.StringSliceVar(&o.ExemptUsers, "exempt-users", o.ExemptUsers, "users whose pods are neither stamped nor refused; what they hold counts against their namespace's team all the same")
 	flags.StringSliceVar(&o.ExemptGroups, "exempt-groups", o.ExemptGroups, "groups that are exempt like --exempt-users")
 	flags.StringVar(&o.TLSCertFile, "tls-cert-file", o.TLSCertFile, "serving certificate, for example from cert-manager, which then also writes caBundle; without it the webhook keeps its own")
 	flags.StringVar(&o.TLSKeyFile, "tls-private-key-file", o.TLSKeyFile, "key of --tls-cert-file")
+	flags.StringVar(&o.ClientCAFile, "client-ca-file", o.ClientCAFile, "CAs of those who may ask for admission, of whom a client certificate is then required; without it anyone who reaches --webhook-address may ask. It is read anew when it changes")
 	flags.DurationVar(&o.LeaderElection.LeaseDuration, "leader-elect-lease-duration", o.LeaderElection.LeaseDuration, "how long a replica keeps the quota ledgers without renewing its lease")
 	flags.DurationVar(&o.LeaderElection.RenewDeadline, "leader-elect-renew-deadline", o.LeaderElection.RenewDeadline, "how long the leader tries to renew its lease before it stops keeping the ledgers")
 	flags.DurationVar(&o.LeaderElection.RetryPeriod, "leader-elect-retry-period", o.LeaderElection.RetryPeriod, "how long replicas wait between tries to get or renew the lease")
@@ -103,19 +110,7 @@ func (o *Options) Validate() error {
 			errs = append(errs, fmt.Errorf("%s: %q: %s", name.flag, name.value, fault))
 		}
 	}
-	for _, name := range []struct {
-		flag, value string
-		optional    bool
-	}{
-		{"--configuration-name", o.ConfigurationName, false}, {"--scheduler-name", o.SchedulerName, true},
-	} {
-		if name.optional && name.value == "" {
-			continue
-		}
-		for _, fault := range content.IsDNS1123Subdomain(name.value) {
-			errs = append(errs, fmt.Errorf("%s: %q: %s", name.flag, name.value, fault))
-		}
-	}
+	errs = append(errs, o.checkNames()...)
 	for _, address := range []struct{ flag, value string }{{"--webhook-address", o.WebhookAddress}, {"--http-address", o.HTTPAddress}} {
 		if _, _, err := net.SplitHostPort(address.value); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", address.flag, err))
@@ -125,6 +120,24 @@ func (o *Options) Validate() error {
 	errs = append(errs, o.checkCertificate()...)
 	errs = append(errs, o.LeaderElection.check()...)
 	return errors.Join(errs...)
+}
+
+func (o *Options) checkNames() []error {
+	type name struct{ flag, value string }
+	names := []name{{"--configuration-name", o.ConfigurationName}}
+	if o.SchedulerName != "" {
+		names = append(names, name{"--scheduler-name", o.SchedulerName})
+	}
+	for _, scheduler := range o.ServedSchedulers {
+		names = append(names, name{"--served-schedulers", scheduler})
+	}
+	var errs []error
+	for _, name := range names {
+		for _, fault := range content.IsDNS1123Subdomain(name.value) {
+			errs = append(errs, fmt.Errorf("%s: %q: %s", name.flag, name.value, fault))
+		}
+	}
+	return errs
 }
 
 // broadGroups are those that nearly everybody is in.
@@ -149,15 +162,21 @@ func (o *Options) checkExemptions() []error {
 }
 
 func (o *Options) checkCertificate() []error {
+	var errs []error
 	switch {
 	case (o.TLSCertFile == "") != (o.TLSKeyFile == ""):
-		return []error{errors.New("--tls-cert-file and --tls-private-key-file: give both or none")}
+		errs = append(errs, errors.New("--tls-cert-file and --tls-private-key-file: give both or none"))
 	case o.TLSCertFile != "":
 		if _, err := tls.LoadX509KeyPair(o.TLSCertFile, o.TLSKeyFile); err != nil {
-			return []error{fmt.Errorf("--tls-cert-file, --tls-private-key-file: %w", err)}
+			errs = append(errs, fmt.Errorf("--tls-cert-file, --tls-private-key-file: %w", err))
 		}
 	}
-	return nil
+	if o.ClientCAFile != "" {
+		if _, err := readCAs(o.ClientCAFile); err != nil {
+			errs = append(errs, fmt.Errorf("--client-ca-file: %w", err))
+		}
+	}
+	return errs
 }
 
 func (l LeaderElection) check() []error {
@@ -172,6 +191,11 @@ func (l LeaderElection) check() []error {
 		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration: %s: must be at least 1s", l.LeaseDuration))
 	}
 	return errs
+}
+
+// served are the schedulers that hold pods of teams that queue.
+func (o *Options) served() []string {
+	return append([]string{cmp.Or(o.SchedulerName, v1alpha1.SchedulerName)}, o.ServedSchedulers...)
 }
 
 // exemptions are the callers that are let through.

@@ -25,6 +25,10 @@ func TestOptions(t *testing.T) {
 		"blank user":               {args: []string{"--exempt-users=a, b"}, want: []string{"--exempt-users"}},
 		"certificate only":         {args: []string{"--tls-cert-file=x"}, want: []string{"give both or none"}},
 		"certificate is not there": {args: []string{"--tls-cert-file=x", "--tls-private-key-file=y"}, want: []string{"--tls-cert-file, --tls-private-key-file"}},
+		"served schedulers":        {args: []string{"--served-schedulers=default-scheduler,gpu"}},
+		"served is no name":        {args: []string{"--served-schedulers=a_b"}, want: []string{"--served-schedulers"}},
+		"no client CA":             {args: []string{"--client-ca-file=x"}, want: []string{"--client-ca-file"}},
+		"client CA is none":        {args: []string{"--client-ca-file=options_test.go"}, want: []string{"--client-ca-file: reading the CAs: options_test.go holds no certificate"}},
 		"leases":                   {args: []string{"--leader-elect-lease-duration=5s", "--leader-elect-retry-period=9s"}, want: []string{"--leader-elect-renew-deadline", "--leader-elect-lease-duration"}},
 	}
 	for name, test := range tests {
@@ -45,6 +49,28 @@ func TestOptions(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestServedSchedulers(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"by default":            {want: "wastenot-scheduler"},
+		"nobody is stamped":     {args: []string{"--scheduler-name="}, want: "wastenot-scheduler"},
+		"another name":          {args: []string{"--scheduler-name=gpu"}, want: "gpu"},
+		"in place of the stock": {args: []string{"--served-schedulers=default-scheduler"}, want: "wastenot-scheduler default-scheduler"},
+	} {
+		options := NewOptions()
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		options.AddFlags(flags)
+		if err := flags.Parse(test.args); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(options.served(), " "); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
 	}
 }
 

@@ -30,6 +30,7 @@ const (
 type reporter struct {
 	decisions *prometheus.CounterVec
 	durations *prometheus.HistogramVec
+	missed    *prometheus.CounterVec
 	events    events.EventRecorder
 	// broadcaster gathers repeated Events into series.
 	broadcaster events.EventBroadcaster
@@ -45,10 +46,14 @@ func newReporter(client kubernetes.Interface, registry prometheus.Registerer) *r
 			Name: "wastenot_webhook_decision_duration_seconds", Help: "Time that admission decisions on pods took.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}, []string{"operation"}),
+		missed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "wastenot_webhook_unjudged_total",
+			Help: "Requests that were not judged, by path and cause: panic, a fault of ours, or unreadable. They are refused at /enforce-pods and pass elsewhere.",
+		}, []string{"path", "cause"}),
 		broadcaster: events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}),
 	}
 	r.events = r.broadcaster.NewRecorder(scheme.Scheme, userAgent)
-	registry.MustRegister(r.decisions, r.durations)
+	registry.MustRegister(r.decisions, r.durations, r.missed)
 	return r
 }
 
@@ -75,9 +80,15 @@ func (r *reporter) report(ctx context.Context, record decide.Record, namespace *
 	}
 	klog.FromContext(ctx).V(int(level)).Info("Admission decision", "decision", record, "duration", took)
 	if reason, tells := eventReason(record); tells && namespace != nil {
-		r.events.Eventf(namespace, nil, corev1.EventTypeWarning, reason, actionAdmit, "%s", note(record))
+		// An Event about a namespace lands in "default" unless it says otherwise, where the
+		// namespace's people do not look.
+		about := &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: namespace.Name, Namespace: namespace.Name, UID: namespace.UID}
+		r.events.Eventf(about, nil, corev1.EventTypeWarning, reason, actionAdmit, "%s", note(record))
 	}
 }
+
+// unjudged takes note of a request that was not judged.
+func (r *reporter) unjudged(path, cause string) { r.missed.WithLabelValues(path, cause).Inc() }
 
 // eventReason says under which reason a decision is an Event, if it is one. Where the
 // mode only observes it is none: who installs us is not to be flooded.

@@ -59,7 +59,7 @@ func freeAddress(t *testing.T) string {
 }
 
 // start runs the service with the shipped manifests and the given quota.yaml.
-func start(t *testing.T, quotaText string) *running {
+func start(t *testing.T, quotaText string, change ...func(*Options)) *running {
 	t.Helper()
 	mutating, validating := configurations(t)
 	objects := []runtime.Object{mutating, validating}
@@ -81,21 +81,30 @@ func start(t *testing.T, quotaText string) *running {
 		return r.taken.Load(), nil, errors.New("no connection")
 	})
 	r.client.Discovery().(*fakediscovery.FakeDiscovery).Resources = []*metav1.APIResourceList{{GroupVersion: resourceapi.SchemeGroupVersion.String()}}
-	scheme := runtime.NewScheme()
-	if err := metav1.AddMetaToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
 	options := NewOptions()
 	options.WebhookAddress, options.HTTPAddress = freeAddress(t), freeAddress(t)
 	options.LeaderElection = LeaderElection{LeaseDuration: 2 * time.Second, RenewDeadline: time.Second, RetryPeriod: 100 * time.Millisecond}
+	for _, change := range change {
+		change(options)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r.service = newService(ctx, options, r.client,
-		dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{v1alpha1.QuotaLedgerResource: "QuotaLedgerList"}),
-		metadatafake.NewSimpleMetadataClient(scheme))
+	r.service = fakeService(ctx, t, options, r.client)
 	r.cancel = cancel
 	go func() { r.ended <- r.service.supervise(ctx, r.service.run) }()
 	t.Cleanup(func() { r.stop(t) })
 	return r
+}
+
+// fakeService is a service over clients of a made-up cluster.
+func fakeService(ctx context.Context, t *testing.T, options *Options, client *fake.Clientset) *service {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	return newService(ctx, options, client,
+		dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{v1alpha1.QuotaLedgerResource: "QuotaLedgerList"}),
+		metadatafake.NewSimpleMetadataClient(scheme))
 }
 
 func (r *running) stop(t *testing.T) {
@@ -156,12 +165,24 @@ func (r *running) awaitReady(t *testing.T) {
 	})
 }
 
-// ask sends a request as the API server does: to the Service's name, trusting caBundle.
-func (r *running) ask(t *testing.T, path string, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+// caller calls the webhook as the API server does: by the Service's name, trusting
+// caBundle, and by its certificate where it has one.
+func (r *running) caller(t *testing.T, own *tls.Certificate) *http.Client {
 	t.Helper()
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(bundles(t, r.client)["enforce.pods.wastenot.dev"]))
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: roots, ServerName: r.service.options.host()}}}
+	config := &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: roots, ServerName: r.service.options.host()}
+	if own != nil {
+		// It is sent whatever the server says of the CAs that it knows.
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return own, nil }
+	}
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: config}}
+}
+
+// ask sends a request as the API server does: to the Service's name, trusting caBundle.
+func (r *running) ask(t *testing.T, path string, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	t.Helper()
+	client := r.caller(t, nil)
 	defer client.CloseIdleConnections()
 	body, err := json.Marshal(admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: request})
 	if err != nil {
@@ -217,11 +238,20 @@ func TestRunServesAdmission(t *testing.T) {
 		lease, err := r.client.CoordinationV1().Leases("wastenot-system").Get(t.Context(), "wastenot-webhook", metav1.GetOptions{})
 		return err == nil && held(lease) && r.service.leading.Load()
 	})
+	odd := podRequest(t)
+	odd.Kind.Kind = "Deployment"
+	if response := r.ask(t, serve.PathValidatePods, odd); !response.Allowed {
+		t.Errorf("answered %+v", response.Result)
+	}
 	_, metrics := get(t, "http://"+r.service.options.HTTPAddress+"/metrics")
 	for _, want := range []string{
 		`wastenot_webhook_decisions_total{mode="enforce",operation="Create",outcome="refused",reason="TeamMissing"} 1`,
 		`wastenot_webhook_decisions_total{mode="enforce",operation="Mutate",outcome="admitted",reason=""} 1`,
 		`wastenot_webhook_config_error{config="quota"} 0`, `wastenot_webhook_leader 1`, `wastenot_webhook_trusted 1`,
+		// As ledgers, decisions and prices bear them.
+		`wastenot_webhook_config_hash_info{config="quota",hash="` + r.service.quota.Current().Hash() + `"} 1`,
+		`wastenot_webhook_config_hash_info{config="prices",hash="` + r.service.prices.Current().Book.Hash() + `"} 1`,
+		`wastenot_webhook_unjudged_total{cause="unreadable",path="/validate-pods"} 1`,
 	} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("metrics lack %s", want)

@@ -8,12 +8,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -27,11 +28,16 @@ const (
 	trustInterval = 10 * time.Second
 	// keyBundle is the key of the CA's bundle in the ConfigMap that servingcert keeps.
 	keyBundle = "ca.crt"
+	// writeTries is how many writes in a row must fail until what they would have mended
+	// counts: another replica may have been first, and trouble passes.
+	writeTries = 3
 )
 
 // trust keeps the API server's trust in the certificate that is served: it writes the
 // CA's bundle into the webhook configurations, unless somebody else does, and says
-// whether what is served verifies against what they hold.
+// whether what is served verifies against what they hold. While they cannot be read or
+// written, what was found before holds: trouble with the API server must not take all
+// replicas away at once. Nor must whoever takes us out of admission.
 type trust struct {
 	client  kubernetes.Interface
 	options *Options
@@ -41,7 +47,25 @@ type trust struct {
 	serves func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	writes bool
 
-	problem atomic.Pointer[string]
+	found atomic.Pointer[finding]
+}
+
+// finding is what the looks found.
+type finding struct {
+	mutating, validating verdict
+	// fault is what was in the way of the last look; empty for nothing.
+	fault string
+}
+
+// verdict is on one configuration.
+type verdict struct {
+	// known tells that it was looked at, and missing that it was not there or had no webhook
+	// of ours.
+	known, missing bool
+	// problem is why the API server would not trust what is served; empty where it would.
+	problem string
+	// unwritten counts the writes that failed in a row.
+	unwritten int
 }
 
 // startTrust loads the certificate and begins to keep it trusted.
@@ -90,98 +114,116 @@ func (t *trust) run(ctx context.Context) {
 	}
 }
 
-// look brings the configurations in line and notes whether all is well.
+// look brings the configurations in line and notes what it found.
 func (t *trust) look(ctx context.Context) {
-	err := t.keep(ctx)
-	if ctx.Err() != nil {
-		return
+	old, next := t.last(), finding{}
+	bundle, err := t.bundle(ctx)
+	faults := []error{err}
+	next.mutating, err = t.judge(ctx, mutatingConfiguration(t.client), bundle, old.mutating)
+	faults = append(faults, err)
+	next.validating, err = t.judge(ctx, validatingConfiguration(t.client), bundle, old.validating)
+	if err = errors.Join(append(faults, err)...); err != nil {
+		next.fault = err.Error()
 	}
-	text := ""
+	if ctx.Err() == nil {
+		t.found.Store(&next)
+		t.tell(klog.FromContext(ctx).WithValues("configuration", t.options.ConfigurationName), old, next)
+	}
+}
+
+// tell logs what changed.
+func (t *trust) tell(logger klog.Logger, old, next finding) {
+	if next.fault != "" && next.fault != old.fault {
+		logger.Error(errors.New(next.fault), "Looking after the webhook configurations; what was found before holds")
+	}
+	if absent := next.missing(); len(absent) > 0 && !slices.Equal(absent, old.missing()) {
+		logger.Error(nil, "The API server does not ask: there is no webhook configuration of ours", "missing", absent)
+	}
+	switch before, now := old.check(), next.check(); {
+	case now != nil && (before == nil || before.Error() != now.Error()):
+		logger.Error(now, "The API server would not trust the certificate that is served")
+	case now == nil && before != nil:
+		logger.V(2).Info("The API server trusts the certificate that is served")
+	}
+}
+
+func (t *trust) last() finding {
+	if found := t.found.Load(); found != nil {
+		return *found
+	}
+	return finding{}
+}
+
+// check is nil when the API server trusts what is served, as far as is known.
+func (t *trust) check() error { return t.last().check() }
+
+func (f finding) check() error {
+	var errs []error
+	for _, v := range []verdict{f.mutating, f.validating} {
+		switch {
+		case !v.known:
+			return errors.New(strings.TrimSuffix("the webhook configurations were not read yet: "+f.fault, ": "))
+		case v.problem != "":
+			errs = append(errs, errors.New(v.problem))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// missing names the kinds of configurations that are not there.
+func (f finding) missing() []string {
+	var kinds []string
+	if f.mutating.missing {
+		kinds = append(kinds, kindMutating)
+	}
+	if f.validating.missing {
+		kinds = append(kinds, kindValidating)
+	}
+	return kinds
+}
+
+// bundle is what caBundle should be; nil where that is not ours to say.
+func (t *trust) bundle(ctx context.Context) ([]byte, error) {
+	if !t.writes {
+		return nil, nil
+	}
+	name := t.options.ServiceName + "-ca"
+	config, err := t.client.CoreV1().ConfigMaps(t.options.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		text = err.Error()
+		return nil, fmt.Errorf("reading config map %s: %w", name, err)
 	}
-	if old := t.problem.Swap(&text); old == nil || *old != text {
-		if err != nil {
-			klog.FromContext(ctx).Error(err, "The API server would not trust the certificate that is served", "configuration", t.options.ConfigurationName)
+	return []byte(config.Data[keyBundle]), nil
+}
+
+// judge brings one configuration in line and says how it then is. Its error is what was
+// in the way; the verdict is then the old one, where that is all that is known.
+func (t *trust) judge(ctx context.Context, c configuration, bundle []byte, old verdict) (verdict, error) {
+	name := t.options.ConfigurationName
+	entries, version, err := c.get(ctx, name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return verdict{known: true, missing: true}, nil
+	case err != nil:
+		return old, fmt.Errorf("reading %s %s: %w", c.kind, name, err)
+	}
+	var fault error
+	if patch := t.patch(entries, version, bundle); patch != nil {
+		written, err := c.patch(ctx, name, patch)
+		if err == nil {
+			entries = written
 		} else {
-			klog.FromContext(ctx).V(2).Info("The API server trusts the certificate that is served", "configuration", t.options.ConfigurationName)
+			fault = fmt.Errorf("writing caBundle into %s %s: %w", c.kind, name, err)
 		}
 	}
-}
-
-// check is nil when the API server trusts what is served, as of the last look.
-func (t *trust) check() error {
-	switch problem := t.problem.Load(); {
-	case problem == nil:
-		return errors.New("the webhook configurations were not read yet")
-	case *problem != "":
-		return errors.New(*problem)
-	default:
-		return nil
-	}
-}
-
-// entry is one webhook of a configuration.
-type entry struct {
-	name   string
-	config *admissionregistrationv1.WebhookClientConfig
-}
-
-func (t *trust) keep(ctx context.Context) error {
-	var bundle []byte
-	if t.writes {
-		name := t.options.ServiceName + "-ca"
-		config, err := t.client.CoreV1().ConfigMaps(t.options.Namespace).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return fmt.Errorf("reading config map %s: %w", name, err)
-		}
-		bundle = []byte(config.Data[keyBundle])
-	}
-	return errors.Join(t.keepMutating(ctx, bundle), t.keepValidating(ctx, bundle))
-}
-
-func (t *trust) keepMutating(ctx context.Context, bundle []byte) error {
-	name, client := t.options.ConfigurationName, t.client.AdmissionregistrationV1().MutatingWebhookConfigurations()
-	object, err := client.Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("reading MutatingWebhookConfiguration %s: %w", name, err)
-	}
-	if patch := t.patch(mutatingEntries(object), object.ResourceVersion, bundle); patch != nil {
-		if object, err = client.Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: userAgent}); err != nil {
-			return fmt.Errorf("writing caBundle into MutatingWebhookConfiguration %s: %w", name, err)
+	now := t.verifyAll(c.kind+" "+name, entries)
+	if fault != nil {
+		now.unwritten = old.unwritten + 1
+		if now.problem != "" && now.unwritten < writeTries {
+			old.unwritten = now.unwritten
+			return old, fault
 		}
 	}
-	return t.verifyAll("MutatingWebhookConfiguration "+name, mutatingEntries(object))
-}
-
-func (t *trust) keepValidating(ctx context.Context, bundle []byte) error {
-	name, client := t.options.ConfigurationName, t.client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
-	object, err := client.Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("reading ValidatingWebhookConfiguration %s: %w", name, err)
-	}
-	if patch := t.patch(validatingEntries(object), object.ResourceVersion, bundle); patch != nil {
-		if object, err = client.Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: userAgent}); err != nil {
-			return fmt.Errorf("writing caBundle into ValidatingWebhookConfiguration %s: %w", name, err)
-		}
-	}
-	return t.verifyAll("ValidatingWebhookConfiguration "+name, validatingEntries(object))
-}
-
-func mutatingEntries(object *admissionregistrationv1.MutatingWebhookConfiguration) []entry {
-	var entries []entry
-	for i := range object.Webhooks {
-		entries = append(entries, entry{object.Webhooks[i].Name, &object.Webhooks[i].ClientConfig})
-	}
-	return entries
-}
-
-func validatingEntries(object *admissionregistrationv1.ValidatingWebhookConfiguration) []entry {
-	var entries []entry
-	for i := range object.Webhooks {
-		entries = append(entries, entry{object.Webhooks[i].Name, &object.Webhooks[i].ClientConfig})
-	}
-	return entries
+	return now, fault
 }
 
 // patch returns what writes the bundle where it differs, on the version that was read;
@@ -217,26 +259,19 @@ func (t *trust) ours(e entry) bool {
 	return service != nil && service.Name == t.options.ServiceName && service.Namespace == t.options.Namespace
 }
 
-// verifyAll tells which of our webhooks the API server would not reach.
-func (t *trust) verifyAll(configuration string, entries []entry) error {
+// verifyAll tells whether the API server would reach our webhooks.
+func (t *trust) verifyAll(configuration string, entries []entry) verdict {
 	certificate, err := t.serves(nil)
 	if err != nil {
-		return fmt.Errorf("finding the serving certificate: %w", err)
+		return verdict{known: true, problem: fmt.Sprintf("finding the serving certificate: %v", err)}
 	}
-	ours := 0
+	entries = slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return !t.ours(e) })
 	for _, e := range entries {
-		if !t.ours(e) {
-			continue
-		}
-		ours++
 		if err := verify(certificate, e.config.CABundle, t.options.host(), t.clock.Now()); err != nil {
-			return fmt.Errorf("%s, webhook %s: %w", configuration, e.name, err)
+			return verdict{known: true, problem: fmt.Sprintf("%s, webhook %s: %v", configuration, e.name, err)}
 		}
 	}
-	if ours == 0 {
-		return fmt.Errorf("%s has no webhook of service %s in namespace %s", configuration, t.options.ServiceName, t.options.Namespace)
-	}
-	return nil
+	return verdict{known: true, missing: len(entries) == 0}
 }
 
 // verify tells whether the certificate, as it is served, verifies for the host.

@@ -2,8 +2,9 @@ package decide
 
 import "slices"
 
-// Exemptions are the callers whose pods are let through: no stamp, no quota, no
-// refusal. They are known by what the API server says of them, which no pod can forge.
+// Exemptions are the callers whose pods are let through: neither stamped nor refused.
+// What they hold in a team's namespace counts against the team, as of the next count.
+// They are known by what the API server says of them, which no pod can forge.
 type Exemptions struct {
 	// Users are full names, such as system:serviceaccount:NAMESPACE:NAME.
 	Users []string

@@ -3,6 +3,8 @@ package decide
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -19,6 +21,8 @@ type Create struct {
 	Mode        v1alpha1.Mode
 	ModeWarning string
 	Owner       Owner
+	// Served are the schedulers that hold pods of teams that queue.
+	Served []string
 	// DemandErr is why the demand is not wholly known, and DemandTransient tells that it
 	// may be soon.
 	DemandErr       error
@@ -34,6 +38,24 @@ type Create struct {
 // must not reserve what another could have.
 func (c Create) AskQuota() bool {
 	return c.Owner.Known && (c.Mode != v1alpha1.ModeEnforce || !refusable(c.ownership()))
+}
+
+// Waits tells whether a scheduler holds the pod while its team has no room. None holds a
+// pod that names its node, and others than those that are served hold none.
+func (c Create) Waits() bool { return c.Owner.Queues() && c.passes() == "" }
+
+// passes says what takes the pod past the schedulers that would hold it; empty for
+// nothing.
+func (c Create) passes() string {
+	scheduler := cmp.Or(c.Pod.Spec.SchedulerName, corev1.DefaultSchedulerName)
+	switch {
+	case c.Pod.Spec.NodeName != "":
+		return "it names node " + c.Pod.Spec.NodeName
+	case !slices.Contains(c.Served, scheduler):
+		return fmt.Sprintf("scheduler %s does not hold it, as %s would", scheduler, strings.Join(c.Served, " or "))
+	default:
+		return ""
+	}
 }
 
 // Judge decides on the pod.
@@ -100,18 +122,18 @@ func (c Create) ownership() []Finding {
 	return findings
 }
 
-// quota returns what the ledger has against the pod. The scheduler holds pods of teams
-// that queue, also while the ledger is out of reach.
+// quota returns what the ledger has against the pod. Who waits does so also while the
+// ledger is out of reach.
 func (c Create) quota() []Finding {
-	waits := c.Owner.Queues()
+	waits := c.Waits() && !c.Verdict.NeverFits()
 	switch {
 	case c.QuotaErr != nil:
 		return []Finding{{
 			Reason: ReasonQuotaUnavailable, Waits: waits, Transient: true,
-			Text: fmt.Sprintf("the quota of team %s cannot be checked now: %v; try again", c.Owner.Team, c.QuotaErr),
+			Text: fmt.Sprintf("the quota of team %s cannot be checked now: %v%s; try again", c.Owner.Team, c.QuotaErr, c.cannotWait()),
 		}}
 	case c.Verdict.Outcome == quota.Over:
-		return []Finding{{Reason: ReasonQuotaExceeded, Waits: waits, Text: c.overText(waits)}}
+		return []Finding{{Reason: ReasonQuotaExceeded, Waits: waits, Text: c.overText()}}
 	case c.Verdict.Outcome == quota.Busy:
 		return []Finding{{Reason: ReasonQuotaBusy, Waits: waits, Transient: true, Text: c.busyText()}}
 	default:

@@ -42,27 +42,33 @@ func TestCreateByModeAndPolicy(t *testing.T) {
 	refused, later := want{outcome: OutcomeRefused, code: http.StatusForbidden}, want{outcome: OutcomeRefused, code: http.StatusTooManyRequests}
 	priced := want{outcome: OutcomeAdmitted, warnings: 1}
 	trouble := errors.New("the ledger is busy")
+	bound, foreign := podWith(nil), podWith(nil)
+	bound.Spec.NodeName, foreign.Spec.SchedulerName = "n1", corev1.DefaultSchedulerName
 	tests := map[string]struct {
 		create                 Create
 		observe, warn, enforce want
 		wantReason             Reason
 	}{
-		"all is well":             {create: Create{Owner: reject, Verdict: fits}, observe: admitted, warn: priced, enforce: priced},
-		"reservation is there":    {create: Create{Owner: reject, Verdict: quota.Verdict{Outcome: quota.Known}}, observe: admitted, warn: priced, enforce: priced},
-		"over quota":              {create: Create{Owner: reject, Verdict: over}, observe: admitted, warn: warned, enforce: refused, wantReason: ReasonQuotaExceeded},
-		"over quota, queues":      {create: Create{Owner: queue, Verdict: over}, observe: admitted, warn: warned, enforce: warned, wantReason: ReasonQuotaExceeded},
-		"busy":                    {create: Create{Owner: reject, Verdict: busy}, observe: admitted, warn: warned, enforce: later, wantReason: ReasonQuotaBusy},
-		"busy, queues":            {create: Create{Owner: queue, Verdict: busy}, observe: admitted, warn: warned, enforce: warned, wantReason: ReasonQuotaBusy},
-		"no ledger":               {create: Create{Owner: reject, QuotaErr: trouble}, observe: admitted, warn: warned, enforce: later, wantReason: ReasonQuotaUnavailable},
-		"no ledger, queues":       {create: Create{Owner: queue, QuotaErr: trouble}, observe: admitted, warn: warned, enforce: warned, wantReason: ReasonQuotaUnavailable},
-		"no team":                 {create: Create{Verdict: fits}, observe: admitted, warn: warned, enforce: refused, wantReason: ReasonTeamMissing},
-		"unknown team":            {create: Create{Owner: Owner{Team: "visoin"}, Verdict: fits}, observe: admitted, warn: warned, enforce: refused, wantReason: ReasonTeamUnknown},
-		"no owner":                {create: Create{Owner: ownerless, Verdict: fits}, observe: admitted, warn: warned, enforce: refused, wantReason: ReasonOwnerMissing},
-		"another team's label":    {create: Create{Owner: reject, Verdict: fits, Pod: podWith(map[string]string{v1alpha1.LabelTeam: "nlp"})}, observe: admitted, warn: warned, enforce: refused, wantReason: ReasonTeamDiffers},
-		"not stamped":             {create: Create{Owner: reject, Verdict: fits, Pod: podWith(map[string]string{"app": "x"})}, observe: admitted, warn: priced, enforce: priced},
-		"claim is missing":        {create: Create{Owner: reject, Verdict: fits, DemandErr: errors.New("claim gpu: not found")}, observe: admitted, warn: warned, enforce: refused, wantReason: ReasonClaimsUnknown},
-		"claim cannot be read":    {create: Create{Owner: reject, Verdict: fits, DemandErr: trouble, DemandTransient: true}, observe: admitted, warn: warned, enforce: later, wantReason: ReasonClaimsUnknown},
-		"owner lacks, queue full": {create: Create{Owner: func() Owner { o := queue; o.Owner = ""; return o }(), Verdict: over}, observe: admitted, warn: want{outcome: OutcomeWarned, warnings: 2}, enforce: refused, wantReason: ReasonOwnerMissing},
+		"all is well":                      {create: Create{Owner: reject, Verdict: fits}, observe: admitted, warn: priced, enforce: priced},
+		"reservation is there":             {create: Create{Owner: reject, Verdict: quota.Verdict{Outcome: quota.Known}}, observe: admitted, warn: priced, enforce: priced},
+		"over quota":                       {create: Create{Owner: reject, Verdict: over}, observe: admitted, warn: warned, enforce: refused, wantReason: ReasonQuotaExceeded},
+		"over quota, queues":               {create: Create{Owner: queue, Verdict: over}, observe: admitted, warn: warned, enforce: warned, wantReason: ReasonQuotaExceeded},
+		"busy":                             {create: Create{Owner: reject, Verdict: busy}, observe: admitted, warn: warned, enforce: later, wantReason: ReasonQuotaBusy},
+		"busy, queues":                     {create: Create{Owner: queue, Verdict: busy}, observe: admitted, warn: warned, enforce: warned, wantReason: ReasonQuotaBusy},
+		"no ledger":                        {create: Create{Owner: reject, QuotaErr: trouble}, observe: admitted, warn: warned, enforce: later, wantReason: ReasonQuotaUnavailable},
+		"no ledger, queues":                {create: Create{Owner: queue, QuotaErr: trouble}, observe: admitted, warn: warned, enforce: warned, wantReason: ReasonQuotaUnavailable},
+		"no team":                          {create: Create{Verdict: fits}, observe: admitted, warn: warned, enforce: refused, wantReason: ReasonTeamMissing},
+		"unknown team":                     {create: Create{Owner: Owner{Team: "visoin"}, Verdict: fits}, observe: admitted, warn: warned, enforce: refused, wantReason: ReasonTeamUnknown},
+		"no owner":                         {create: Create{Owner: ownerless, Verdict: fits}, observe: admitted, warn: warned, enforce: refused, wantReason: ReasonOwnerMissing},
+		"another team's label":             {create: Create{Owner: reject, Verdict: fits, Pod: podWith(map[string]string{v1alpha1.LabelTeam: "nlp"})}, observe: admitted, warn: warned, enforce: refused, wantReason: ReasonTeamDiffers},
+		"not stamped":                      {create: Create{Owner: reject, Verdict: fits, Pod: podWith(map[string]string{"app": "x"})}, observe: admitted, warn: priced, enforce: priced},
+		"claim is missing":                 {create: Create{Owner: reject, Verdict: fits, DemandErr: errors.New("claim gpu: not found")}, observe: admitted, warn: warned, enforce: refused, wantReason: ReasonClaimsUnknown},
+		"claim cannot be read":             {create: Create{Owner: reject, Verdict: fits, DemandErr: trouble, DemandTransient: true}, observe: admitted, warn: warned, enforce: later, wantReason: ReasonClaimsUnknown},
+		"over quota, queues, names a node": {create: Create{Owner: queue, Verdict: over, Pod: bound}, observe: admitted, warn: warned, enforce: refused, wantReason: ReasonQuotaExceeded},
+		"over quota, queues, names another scheduler": {create: Create{Owner: queue, Verdict: over, Pod: foreign}, observe: admitted, warn: warned, enforce: refused, wantReason: ReasonQuotaExceeded},
+		"busy, queues, names a node":                  {create: Create{Owner: queue, Verdict: busy, Pod: bound}, observe: admitted, warn: warned, enforce: later, wantReason: ReasonQuotaBusy},
+		"no ledger, queues, names another scheduler":  {create: Create{Owner: queue, QuotaErr: trouble, Pod: foreign}, observe: admitted, warn: warned, enforce: later, wantReason: ReasonQuotaUnavailable},
+		"owner lacks, queue full":                     {create: Create{Owner: func() Owner { o := queue; o.Owner = ""; return o }(), Verdict: over}, observe: admitted, warn: want{outcome: OutcomeWarned, warnings: 2}, enforce: refused, wantReason: ReasonOwnerMissing},
 	}
 	for name, test := range tests {
 		for mode, want := range map[v1alpha1.Mode]want{v1alpha1.ModeObserve: test.observe, v1alpha1.ModeWarn: test.warn, v1alpha1.ModeEnforce: test.enforce} {
@@ -71,6 +77,9 @@ func TestCreateByModeAndPolicy(t *testing.T) {
 				c.Namespace, c.Mode, c.Price = "research", mode, Price{Least: "13.76", Most: "13.76", Currency: "USD", Where: "p5.48xlarge"}
 				if c.Pod == nil {
 					c.Pod = podWith(nil)
+				}
+				if c.Served = []string{v1alpha1.SchedulerName}; c.Pod.Spec.SchedulerName == "" {
+					c.Pod.Spec.SchedulerName = v1alpha1.SchedulerName
 				}
 				d := c.Judge()
 				if d.Outcome != want.outcome || d.Code != want.code || len(d.Warnings) != want.warnings {
@@ -105,6 +114,53 @@ func TestRefusalSaysAllThatHelps(t *testing.T) {
 		"this pod would cost 3.93 to 13.76 USD/h (depends on the node); free some, or ask alice to raise limits.classes of the team in wastenot-quota"
 	if got := c.Judge().Message; got != want {
 		t.Errorf("message\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestWhoCannotWaitIsToldWhy: a team that queues has no place for a pod that no scheduler
+// of ours places.
+func TestWhoCannotWaitIsToldWhy(t *testing.T) {
+	const full = "team vision is over quota: wants 2 nvidia.com/gpu, team holds 7 of 8, 1 of them for pods that are still being created"
+	served := []string{v1alpha1.SchedulerName, "gpu-scheduler"}
+	tests := map[string]struct {
+		spec   corev1.PodSpec
+		served []string
+		// never is for a pod that is more than the limit.
+		never bool
+		want  string
+	}{
+		"ours":     {spec: corev1.PodSpec{SchedulerName: v1alpha1.SchedulerName}, served: served, want: full + "; the pod waits until it fits"},
+		"ours too": {spec: corev1.PodSpec{SchedulerName: "gpu-scheduler"}, served: served, want: full + "; the pod waits until it fits"},
+		"more than all of it": {spec: corev1.PodSpec{SchedulerName: v1alpha1.SchedulerName}, served: served, never: true,
+			want: "team vision is over quota: wants 9 nvidia.com/gpu, team holds 0 of 8; it can never fit, so it does not wait; its price is unknown"},
+		"node":              {spec: corev1.PodSpec{SchedulerName: v1alpha1.SchedulerName, NodeName: "n1"}, served: served, want: full + "; it cannot wait: it names node n1; its price is unknown"},
+		"another scheduler": {spec: corev1.PodSpec{SchedulerName: "volcano"}, served: served, want: full + "; it cannot wait: scheduler volcano does not hold it, as wastenot-scheduler or gpu-scheduler would; its price is unknown"},
+		"no scheduler":      {served: served[:1], want: full + "; it cannot wait: scheduler default-scheduler does not hold it, as wastenot-scheduler would; its price is unknown"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			pod := podWith(nil)
+			pod.Spec = test.spec
+			c := Create{Namespace: "research", Mode: v1alpha1.ModeEnforce, Pod: pod, Owner: vision(v1alpha1.QuotaQueue), Verdict: over, Served: test.served}
+			if test.never {
+				c.Verdict = quota.Verdict{Outcome: quota.Over, Shortages: []quota.Shortage{{Class: "nvidia.com/gpu", Want: 9, Limit: 8}}}
+			}
+			d := c.Judge()
+			if got := d.Findings[0].Text; !strings.HasPrefix(got, test.want) {
+				t.Errorf("says\n%s\nwant\n%s", got, test.want)
+			}
+			if waits := strings.Contains(test.want, "waits"); d.Allowed() != waits || (c.Waits() != waits && !test.never) {
+				t.Errorf("allowed %v, waits %v, want %v", d.Allowed(), c.Waits(), waits)
+			}
+		})
+	}
+	c := Create{Mode: v1alpha1.ModeEnforce, Pod: podWith(nil), Owner: vision(v1alpha1.QuotaQueue), Verdict: busy, Served: served[:1]}
+	want := "; it cannot wait: scheduler default-scheduler does not hold it, as wastenot-scheduler would; try again"
+	if got := c.Judge().Message; !strings.HasSuffix(got, want) {
+		t.Errorf("says %q, want the end %q", got, want)
+	}
+	if got := (Create{Mode: v1alpha1.ModeEnforce, Pod: podWith(nil), Owner: vision(v1alpha1.QuotaReject), Verdict: busy}).Judge().Message; strings.Contains(got, "cannot wait") {
+		t.Errorf("says %q to a team that does not queue", got)
 	}
 }
 

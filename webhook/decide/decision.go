@@ -52,14 +52,6 @@ const (
 	ReasonFrozen Reason = "Frozen"
 )
 
-// Reasons lists every reason, for whoever labels metrics by them.
-func Reasons() []Reason {
-	return []Reason{
-		ReasonTeamMissing, ReasonTeamUnknown, ReasonTeamDiffers, ReasonOwnerMissing, ReasonClaimsUnknown,
-		ReasonQuotaExceeded, ReasonQuotaBusy, ReasonQuotaUnavailable, ReasonNamespaceUnreadable, ReasonFrozen,
-	}
-}
-
 // Finding is one thing that is wrong, with its remedy.
 type Finding struct {
 	Reason Reason

@@ -50,5 +50,5 @@ func OwnerOf(namespace *corev1.Namespace, pod *corev1.Pod, teams Teams) Owner {
 	return owner
 }
 
-// Queues tells whether the scheduler holds the team's pods beyond its limits.
+// Queues tells whether pods of the team may wait for room; Create.Waits, whether one does.
 func (o Owner) Queues() bool { return o.Policy == v1alpha1.QuotaQueue }

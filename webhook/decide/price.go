@@ -42,8 +42,11 @@ func (p Price) amount() string {
 	case known(p.Least) && known(p.Most):
 		return fmt.Sprintf("%s to %s %s/h", p.Least, p.Most, p.Currency)
 	case known(p.Least):
-		return fmt.Sprintf("%s %s/h or more", p.Least, p.Currency)
+		return fmt.Sprintf("%s %s/h where a price is known", p.Least, p.Currency)
 	default:
 		return "price unknown"
 	}
 }
+
+// known tells whether anything is.
+func (p Price) known() bool { return p.Least != "" && p.Least != v1alpha1.Unknown }

@@ -34,17 +34,36 @@ func Warning(text string) string {
 }
 
 // overText says what the team lacks, and what to do.
-func (c Create) overText(waits bool) string {
+func (c Create) overText() string {
 	text := fmt.Sprintf("team %s is over quota: %s", c.Owner.Team, c.Verdict)
-	if waits {
+	switch {
+	case c.Waits() && c.Verdict.NeverFits():
+		text += "; it can never fit, so it does not wait"
+	case c.Waits():
 		return text + "; the pod waits until it fits"
 	}
-	return fmt.Sprintf("%s; this pod would cost %s; free some, or ask %s to raise %s of the team in %s", text, c.Price,
+	return fmt.Sprintf("%s%s; %s; free some, or ask %s to raise %s of the team in %s", text, c.cannotWait(), c.costs(),
 		cmp.Or(c.Owner.TeamOwner, "who keeps it"), limitNames(c.Verdict), v1alpha1.QuotaConfigMap)
 }
 
+// costs is the clause about the price.
+func (c Create) costs() string {
+	if !c.Price.known() {
+		return "its price is unknown"
+	}
+	return "this pod would cost " + c.Price.String()
+}
+
 func (c Create) busyText() string {
-	return fmt.Sprintf("team %s has no room while other pods are being admitted: %s; try again", c.Owner.Team, c.Verdict)
+	return fmt.Sprintf("team %s has no room while other pods are being admitted: %s%s; try again", c.Owner.Team, c.Verdict, c.cannotWait())
+}
+
+// cannotWait is the clause that tells a team that queues why this pod does not.
+func (c Create) cannotWait() string {
+	if !c.Owner.Queues() || c.Waits() {
+		return ""
+	}
+	return "; it cannot wait: " + c.passes()
 }
 
 // limitNames are the fields of the configuration that stand in the way.

@@ -31,9 +31,9 @@ type Configs struct {
 }
 
 // Validate judges a change to a ConfigMap.
-func (c *Configs) Validate(ctx context.Context, req admission.Request) admission.Response {
+func (c *Configs) Validate(_ context.Context, req admission.Request) admission.Response {
 	if req.Kind.Group != "" || req.Kind.Kind != "ConfigMap" {
-		return malformed(ctx, fmt.Errorf("the request holds no ConfigMap; this path is for them alone: got %s", req.Kind.Kind))
+		return malformed(fmt.Errorf("the request holds no ConfigMap; this path is for them alone: got %s", req.Kind.Kind))
 	}
 	check, ours := c.Checks[req.Name]
 	if !ours || req.Namespace != c.Namespace {
@@ -43,13 +43,13 @@ func (c *Configs) Validate(ctx context.Context, req admission.Request) admission
 		return admission.Allowed("").WithWarnings(decide.Warning(fmt.Sprintf(
 			"what %s says now stays in force until wastenot-webhook starts anew; then it is missing", req.Name)))
 	}
-	return judgeConfig(ctx, req, check)
+	return judgeConfig(req, check)
 }
 
-func judgeConfig(ctx context.Context, req admission.Request, check Check) admission.Response {
+func judgeConfig(req admission.Request, check Check) admission.Response {
 	text, has, err := textOf(req.Object.Raw, check.Key)
 	if err != nil {
-		return malformed(ctx, err)
+		return malformed(err)
 	}
 	if !has {
 		return invalid(fmt.Sprintf("ConfigMap %s must have the key %s: without it the last good configuration stays in force", req.Name, check.Key))

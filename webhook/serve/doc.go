@@ -5,8 +5,9 @@
 // need to know comes through the interfaces here. It reads no flag and starts nothing.
 //
 // Package app wires it. Invariants: no answer takes longer than the API server waits;
-// a dry run changes nothing; a request that cannot be judged is refused only on the path
-// for namespaces in mode enforce; a pod without accelerators passes untouched.
+// a dry run takes no room; a request that cannot be judged, also by a fault of ours, is
+// refused only on the path for namespaces in mode enforce; a pod without accelerators
+// passes untouched.
 //
 // Start reading at Pods.
 package serve

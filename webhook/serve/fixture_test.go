@@ -132,7 +132,7 @@ func (w *world) pods(t testing.TB) *Pods {
 	return &Pods{
 		Objects: w, Config: func() *quota.Config { return config }, Ledgers: w, Prices: w,
 		Exempt:    decide.Exemptions{Users: []string{"system:serviceaccount:gpu-operator:nvidia-operator-validator"}},
-		Scheduler: v1alpha1.SchedulerName, Clock: clock.RealClock{},
+		Scheduler: v1alpha1.SchedulerName, Served: []string{v1alpha1.SchedulerName}, Clock: clock.RealClock{},
 		Report: func(_ context.Context, record decide.Record, _ *corev1.Namespace, _ time.Duration) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -147,6 +147,12 @@ func gpuPod(count string) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Name: "train", UID: "uid-1"},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: list, Limits: list}}}},
 	}
+}
+
+// scheduledBy has the pod name its scheduler.
+func scheduledBy(name string, pod *corev1.Pod) *corev1.Pod {
+	pod.Spec.SchedulerName = name
+	return pod
 }
 
 func encode(t testing.TB, object any) []byte {

@@ -17,7 +17,7 @@ import (
 func (p *Pods) Mutate(ctx context.Context, req admission.Request) admission.Response {
 	r, err := p.read(req, OperationMutate)
 	if err != nil {
-		return malformed(ctx, err)
+		return malformed(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, mutateTimeout)
 	defer cancel()

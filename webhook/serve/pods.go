@@ -5,14 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -26,9 +27,6 @@ const (
 	// which is after 2 s and 5 s (see manifests/base/webhook/configurations.yaml).
 	mutateTimeout   = 1500 * time.Millisecond
 	validateTimeout = 4 * time.Second
-	// maxUnits is more of a resource than any node has. Beyond what an integer holds,
-	// quantities wrap around to small numbers.
-	maxUnits = 1_000_000_000
 )
 
 // Operations of decision records.
@@ -46,7 +44,8 @@ type Objects interface {
 }
 
 // Ledgers says whether a pod fits its team's quota. Reserve also takes the room; Check
-// changes nothing.
+// takes none, but may bring the ledger's count up to date before it says no, as the
+// leader does by itself.
 type Ledgers interface {
 	Reserve(ctx context.Context, team string, want quota.Want) (quota.Verdict, error)
 	Check(ctx context.Context, team string, want quota.Want) (quota.Verdict, error)
@@ -74,8 +73,11 @@ type Pods struct {
 	Exempt  decide.Exemptions
 	// Scheduler is stamped on pods that name none; empty leaves them.
 	Scheduler string
-	Report    Report
-	Clock     clock.PassiveClock
+	// Served are the schedulers that hold pods of teams that queue. A pod that another
+	// places is judged like one of a team that does not.
+	Served []string
+	Report Report
+	Clock  clock.PassiveClock
 }
 
 // request is one admission request for a pod, decoded.
@@ -129,41 +131,21 @@ func decodePod(raw []byte) (*corev1.Pod, error) {
 
 func isDryRun(req admission.Request) bool { return req.DryRun != nil && *req.DryRun }
 
-// ask finds out what the pod asks for; nothing, without an error, for a pod that is none
-// of ours.
-func (p *Pods) ask(ctx context.Context, r *request) {
-	r.demand, r.demandErr = accelerator.DemandOf(r.pod, p.Objects.Claims(ctx), p.Config())
-	if r.demandErr == nil {
-		r.demandErr = overflow(r.pod, r.demand)
-	}
-	r.record.Demand = accelerator.Counts(r.demand)
-}
-
-// overflow names an amount that cannot be counted.
-func overflow(pod *corev1.Pod, demand []accelerator.Demand) error {
-	for _, d := range demand {
-		if d.Count <= 0 || d.Count > maxUnits {
-			return fmt.Errorf("no node can have the amount of %s that it asks for", d.Class)
-		}
-	}
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			for name, quantity := range containers[i].Resources.Requests {
-				if accelerator.KindOf(name) != accelerator.KindNone && (quantity.Sign() < 0 || quantity.CmpInt64(maxUnits) > 0) {
-					return fmt.Errorf("no node can have the amount of %s that container %s asks for", name, containers[i].Name)
-				}
-			}
-		}
-	}
-	return nil
-}
-
 func (r *request) accelerated() bool { return len(r.demand) > 0 || r.demandErr != nil }
 
-// transient tells whether an error may go by itself. What does not exist is made by
-// somebody; what an amount says stays.
+// transient tells whether an error may go by itself: of several that are joined, each.
+// What does not exist is made by somebody; what an amount says stays.
 func transient(err error) bool {
-	return apierrors.ReasonForError(err) != metav1.StatusReasonUnknown && !apierrors.IsNotFound(err) || errors.Is(err, context.DeadlineExceeded)
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !transient(err) })
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return !apierrors.IsNotFound(err)
+	}
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // owner finds out whose pod it is and completes the record.
@@ -178,7 +160,7 @@ func (p *Pods) owner(r *request) decide.Owner {
 func (p *Pods) answer(ctx context.Context, r *request, d decide.Decision) admission.Response {
 	record := r.record.Decide(d)
 	p.Report(ctx, record, r.namespace, p.Clock.Since(r.began))
-	response := respond(d)
+	response := respond(d, r.pod)
 	if d.Outcome != decide.OutcomeIgnored {
 		response.AuditAnnotations = record.AuditAnnotations()
 	}
@@ -186,10 +168,11 @@ func (p *Pods) answer(ctx context.Context, r *request, d decide.Decision) admiss
 }
 
 // retryAfterSeconds is when a pod that only others' reservations keep out is tried
-// again. Clients of the API server wait that long by themselves.
+// again. Clients of the API server wait that long by themselves, many times over, within
+// one call.
 const retryAfterSeconds = 2
 
-func respond(d decide.Decision) admission.Response {
+func respond(d decide.Decision, pod *corev1.Pod) admission.Response {
 	response := admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: d.Allowed(), Warnings: d.Warnings}}
 	if d.Allowed() {
 		return response
@@ -197,13 +180,14 @@ func respond(d decide.Decision) admission.Response {
 	response.Result = &metav1.Status{Status: metav1.StatusFailure, Code: d.Code, Message: d.Message, Reason: metav1.StatusReasonForbidden}
 	if d.Code == http.StatusTooManyRequests {
 		response.Result.Reason = metav1.StatusReasonTooManyRequests
-		response.Result.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfterSeconds}
+		// A controller backs off object by object. Its few workers must not wait in a call:
+		// pods of all teams are made by them.
+		if metav1.GetControllerOf(pod) == nil {
+			response.Result.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfterSeconds}
+		}
 	}
 	return response
 }
 
 // malformed answers a request that no API server with our configuration sends.
-func malformed(ctx context.Context, err error) admission.Response {
-	klog.FromContext(ctx).V(2).Info("Refusing a request that cannot be read", "reason", err.Error())
-	return admission.Errored(http.StatusBadRequest, err)
-}
+func malformed(err error) admission.Response { return admission.Errored(http.StatusBadRequest, err) }

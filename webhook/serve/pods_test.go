@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -43,6 +44,12 @@ func TestCreate(t *testing.T) {
 	claiming.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "nic", ResourceClaimName: ptr.To("nic")}}
 	plain := gpuPod("1")
 	plain.Spec.Containers[0].Resources = corev1.ResourceRequirements{}
+	manyProcessors := gpuPod("1")
+	manyProcessors.Spec.Containers = append(manyProcessors.Spec.Containers, corev1.Container{Name: "side", Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1e99999999")},
+	}})
+	onNode := scheduledBy(v1alpha1.SchedulerName, gpuPod("2"))
+	onNode.Spec.NodeName = "n1"
 	tests := map[string]struct {
 		namespace    string
 		pod          *corev1.Pod
@@ -56,13 +63,27 @@ func TestCreate(t *testing.T) {
 	}{
 		"fits":          {namespace: "strict", pod: gpuPod("2"), wantOutcome: decide.OutcomeAdmitted, wantReserved: []string{"vision uid-1 map[nvidia.com/gpu:2]"}},
 		"over":          {namespace: "strict", pod: gpuPod("3"), wantOutcome: decide.OutcomeRefused, wantReason: decide.ReasonQuotaExceeded, wantCode: http.StatusForbidden, wantReserved: []string{"vision uid-1 map[nvidia.com/gpu:3]"}},
-		"over, warns":   {namespace: "warned", pod: gpuPod("3"), wantOutcome: decide.OutcomeWarned, wantReason: decide.ReasonQuotaExceeded, wantReserved: []string{"vision uid-1 map[nvidia.com/gpu:3]"}},
-		"over, watches": {namespace: "watched", pod: gpuPod("3"), wantOutcome: decide.OutcomeAdmitted, wantReason: decide.ReasonQuotaExceeded, wantReserved: []string{"vision uid-1 map[nvidia.com/gpu:3]"}},
+		"over, warns":   {namespace: "warned", pod: gpuPod("3"), wantOutcome: decide.OutcomeWarned, wantReason: decide.ReasonQuotaExceeded, wantChecked: []string{"vision uid-1 map[nvidia.com/gpu:3]"}},
+		"over, watches": {namespace: "watched", pod: gpuPod("3"), wantOutcome: decide.OutcomeAdmitted, wantReason: decide.ReasonQuotaExceeded, wantChecked: []string{"vision uid-1 map[nvidia.com/gpu:3]"}},
 		"a dry run takes no room": {
 			namespace: "strict", pod: gpuPod("2"), change: func(r *admission.Request) { r.DryRun = ptr.To(true) },
 			wantOutcome: decide.OutcomeAdmitted, wantChecked: []string{"vision uid-1 map[nvidia.com/gpu:2]"},
 		},
-		"a team that queues takes no room":  {namespace: "queued", pod: gpuPod("3"), wantOutcome: decide.OutcomeWarned, wantReason: decide.ReasonQuotaExceeded, wantChecked: []string{"batch uid-1 map[nvidia.com/gpu:3]"}},
+		"a team that queues takes no room": {namespace: "queued", pod: scheduledBy(v1alpha1.SchedulerName, gpuPod("2")), wantOutcome: decide.OutcomeAdmitted, wantChecked: []string{"batch uid-1 map[nvidia.com/gpu:2]"}},
+		"a team that queues does not wait for more than it may hold": {
+			namespace: "queued", pod: scheduledBy(v1alpha1.SchedulerName, gpuPod("3")), wantOutcome: decide.OutcomeRefused, wantReason: decide.ReasonQuotaExceeded,
+			wantCode: http.StatusForbidden, wantChecked: []string{"batch uid-1 map[nvidia.com/gpu:3]"},
+		},
+		"a team that queues takes room for another scheduler": {
+			namespace: "queued", pod: scheduledBy(corev1.DefaultSchedulerName, gpuPod("2")), wantOutcome: decide.OutcomeAdmitted, wantReserved: []string{"batch uid-1 map[nvidia.com/gpu:2]"},
+		},
+		"a team that queues takes room on a node": {
+			namespace: "queued", pod: onNode, wantOutcome: decide.OutcomeAdmitted, wantReserved: []string{"batch uid-1 map[nvidia.com/gpu:2]"},
+		},
+		"over, queues, another scheduler": {
+			namespace: "queued", pod: scheduledBy("volcano", gpuPod("3")), wantOutcome: decide.OutcomeRefused, wantReason: decide.ReasonQuotaExceeded,
+			wantCode: http.StatusForbidden, wantReserved: []string{"batch uid-1 map[nvidia.com/gpu:3]"},
+		},
 		"refused in any case takes no room": {namespace: "nobodys", pod: gpuPod("1"), wantOutcome: decide.OutcomeRefused, wantReason: decide.ReasonTeamMissing, wantCode: http.StatusForbidden},
 		"another team's label":              {namespace: "strict", pod: forged, wantOutcome: decide.OutcomeRefused, wantReason: decide.ReasonTeamDiffers, wantCode: http.StatusForbidden},
 		"claim is missing":                  {namespace: "strict", pod: claiming, wantOutcome: decide.OutcomeRefused, wantReason: decide.ReasonClaimsUnknown, wantCode: http.StatusForbidden},
@@ -75,8 +96,12 @@ func TestCreate(t *testing.T) {
 			namespace: "strict", pod: gpuPod("1"), world: func(w *world) { w.err = errors.New("no connection") },
 			wantOutcome: decide.OutcomeRefused, wantReason: decide.ReasonNamespaceUnreadable, wantCode: http.StatusTooManyRequests,
 		},
-		"more than can be counted": {namespace: "strict", pod: gpuPod("10e18"), wantOutcome: decide.OutcomeRefused, wantReason: decide.ReasonClaimsUnknown, wantCode: http.StatusForbidden},
-		"a very large exponent":    {namespace: "strict", pod: gpuPod("1e1000"), wantOutcome: decide.OutcomeRefused, wantReason: decide.ReasonClaimsUnknown, wantCode: http.StatusForbidden},
+		"more than can be counted":  {namespace: "strict", pod: gpuPod("10e18"), wantOutcome: decide.OutcomeRefused, wantReason: decide.ReasonClaimsUnknown, wantCode: http.StatusForbidden},
+		"a very large exponent":     {namespace: "strict", pod: gpuPod("1e1000"), wantOutcome: decide.OutcomeRefused, wantReason: decide.ReasonClaimsUnknown, wantCode: http.StatusForbidden},
+		"more than can be added up": {namespace: "strict", pod: gpuPod("1e99999999"), wantOutcome: decide.OutcomeRefused, wantReason: decide.ReasonClaimsUnknown, wantCode: http.StatusForbidden},
+		"processors that cannot be added up": {
+			namespace: "strict", pod: manyProcessors, wantOutcome: decide.OutcomeRefused, wantReason: decide.ReasonClaimsUnknown, wantCode: http.StatusForbidden,
+		},
 		"exempt": {
 			namespace: "strict", pod: gpuPod("3"), change: func(r *admission.Request) {
 				r.UserInfo.Username = "system:serviceaccount:gpu-operator:nvidia-operator-validator"
@@ -140,6 +165,13 @@ func TestBusyTellsWhenToTryAgain(t *testing.T) {
 	response := pods.Enforce(t.Context(), creating(t, "strict", second))
 	if response.Allowed || response.Result.Code != http.StatusTooManyRequests || response.Result.Details.RetryAfterSeconds == 0 {
 		t.Errorf("answered %+v", response.Result)
+	}
+	// A controller backs off by itself; told when, its client would wait inside one call, and
+	// with it the worker that makes all other teams' pods.
+	second.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "x", Controller: ptr.To(true)}}
+	response = pods.Enforce(t.Context(), creating(t, "strict", second))
+	if response.Allowed || response.Result.Code != http.StatusTooManyRequests || response.Result.Details != nil {
+		t.Errorf("a controller is answered %+v with %+v", response.Result, response.Result.Details)
 	}
 	// The API server asks again for the same pod, as after a generated name that was taken.
 	if response := pods.Enforce(t.Context(), creating(t, "strict", gpuPod("2"))); !response.Allowed {

@@ -29,7 +29,7 @@ func (p *Pods) validate(ctx context.Context, req admission.Request, enforced boo
 	}
 	r, err := p.read(req, operation)
 	if err != nil {
-		return malformed(ctx, err)
+		return malformed(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, validateTimeout)
 	defer cancel()
@@ -63,7 +63,7 @@ func (r *request) mode(enforced bool) (mode v1alpha1.Mode, warning string) {
 
 func (p *Pods) create(ctx context.Context, r *request, enforced bool) admission.Response {
 	c := decide.Create{
-		Pod: r.pod, Namespace: r.Namespace, Owner: p.owner(r),
+		Pod: r.pod, Namespace: r.Namespace, Owner: p.owner(r), Served: p.Served,
 		DemandErr: r.demandErr, DemandTransient: transient(r.demandErr),
 	}
 	c.Mode, c.ModeWarning = r.mode(enforced)
@@ -73,27 +73,27 @@ func (p *Pods) create(ctx context.Context, r *request, enforced bool) admission.
 	// What another team's pods hold is none of this pod's business, nor is it counted
 	// where nobody knows the team.
 	if c.AskQuota() {
-		c.Verdict, c.QuotaErr = p.quota(ctx, r, c.Owner)
+		c.Verdict, c.QuotaErr = p.quota(ctx, r, c)
 	} else {
 		c.Verdict = quota.Verdict{Outcome: quota.Fits}
 	}
 	return p.answer(ctx, r, c.Judge())
 }
 
-// quota asks the ledger. A dry run takes no room, and neither does a pod of a team that
-// queues: it takes none until it is scheduled.
-func (p *Pods) quota(ctx context.Context, r *request, owner decide.Owner) (quota.Verdict, error) {
+// quota asks the ledger. A dry run takes no room. Neither does a pod that waits, or that
+// nothing would keep out: it takes some when it is bound.
+func (p *Pods) quota(ctx context.Context, r *request, c decide.Create) (quota.Verdict, error) {
 	want := quota.Want{UID: r.pod.UID, Namespace: r.Namespace, Name: r.record.Name, Demand: r.record.Demand}
-	if r.record.DryRun || owner.Queues() {
-		return p.Ledgers.Check(ctx, owner.Team, want)
+	if r.record.DryRun || c.Waits() || c.Mode != v1alpha1.ModeEnforce {
+		return p.Ledgers.Check(ctx, c.Owner.Team, want)
 	}
-	return p.Ledgers.Reserve(ctx, owner.Team, want)
+	return p.Ledgers.Reserve(ctx, c.Owner.Team, want)
 }
 
 func (p *Pods) update(ctx context.Context, r *request, enforced bool) admission.Response {
 	old, err := decodePod(r.OldObject.Raw)
 	if err != nil {
-		return malformed(ctx, fmt.Errorf("the old object: %w", err))
+		return malformed(fmt.Errorf("the old object: %w", err))
 	}
 	u := decide.Update{Old: old, New: r.pod, Namespace: r.Namespace}
 	u.Mode, u.ModeWarning = r.mode(enforced)
