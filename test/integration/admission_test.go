@@ -78,7 +78,7 @@ func TestWhatEachModeDoes(t *testing.T) {
 			stamped(ctx, t, r, "red-warn", "p")
 		})
 		t.Run("enforce", func(t *testing.T) {
-			refused(ctx, t, r, gpus("red-enforce", "p", 2), "team red is over quota", "wants 2 nvidia.com/gpu", "of 1", "price unknown", "red-lead")
+			refused(ctx, t, r, gpus("red-enforce", "p", 2), "team red is over quota", "wants 2 nvidia.com/gpu", "of 1", "its price is unknown", "red-lead")
 			refused(ctx, t, r, gpus("orphan", "p", 1), "namespace orphan has no team", "wastenot.dev/team")
 		})
 		t.Run("a pod without accelerators", func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestConfigurationIsCheckedWhenWritten(t *testing.T) {
 			},
 			"prices": {
 				name: v1alpha1.PricesConfigMap, key: v1alpha1.PricesKey,
-				text: "rules: [{product: X, perDeviceHour: 0}, {instanceType: y, perInstanceHour: much}]",
+				text: "rules: [{product: X, perDeviceHour: 0}, {instanceType: big, perInstanceHour: much}]",
 				want: []string{"rules[0].perDeviceHour", "rules[1].perInstanceHour"},
 			},
 		}
