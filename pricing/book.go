@@ -30,6 +30,7 @@ const hashLength = 12
 type Book struct {
 	currency, hash string
 	rules          ruleIndex
+	selects        []string
 	list           priceList
 	// useList tells that the built-in list gives prices. It says how many devices an
 	// instance type has in any case.
@@ -38,6 +39,10 @@ type Book struct {
 
 // Currency is the ISO 4217 code of every amount of the book.
 func (b *Book) Currency() string { return b.currency }
+
+// Selects returns the labels by which rules with a nodeSelector tell nodes apart, in
+// order. It must not be changed.
+func (b *Book) Selects() []string { return b.selects }
 
 // Hash tells what the book says apart from what others say: 12 hexadecimal digits over
 // its rules and the built-in list with its dates. Comments and layout do not count.
@@ -78,7 +83,7 @@ func newBook(in v1alpha1.PriceBook, rules []rule) *Book {
 		in.BuiltIn = v1alpha1.BuiltInUse
 	}
 	return &Book{
-		currency: in.Currency, hash: hashOf(in), rules: indexOf(rules),
+		currency: in.Currency, hash: hashOf(in), rules: indexOf(rules), selects: selected(rules),
 		list: builtIn(), useList: in.BuiltIn == v1alpha1.BuiltInUse,
 	}
 }

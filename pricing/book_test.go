@@ -1,6 +1,7 @@
 package pricing
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -146,5 +147,19 @@ func TestHashTellsBooksApart(t *testing.T) {
 	}
 	if empty := parse(""); empty.Hash() != Default().Hash() || empty.Currency() != "USD" {
 		t.Errorf("empty text is %s in %s, want the default book", empty.Hash(), empty.Currency())
+	}
+}
+
+func TestSelectsNamesTheLabelsOfAllSelectors(t *testing.T) {
+	t.Parallel()
+	book, err := Parse([]byte(`rules:
+- {nodeSelector: {pool: a, zone: x}, perDeviceHour: "1"}
+- {nodeSelector: {pool: b}, perDeviceHour: "2"}
+- {product: NVIDIA-L4, perDeviceHour: "3"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := book.Selects(), []string{"pool", "zone"}; !slices.Equal(got, want) {
+		t.Errorf("labels %v, want %v", got, want)
 	}
 }

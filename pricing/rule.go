@@ -52,6 +52,17 @@ type ruleIndex struct {
 
 type label struct{ key, value string }
 
+// selected returns the keys of all selectors.
+func selected(rules []rule) []string {
+	keys := map[string]bool{}
+	for i := range rules {
+		for key := range rules[i].selector {
+			keys[key] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(keys))
+}
+
 func indexOf(rules []rule) ruleIndex {
 	index := ruleIndex{bySelector: map[label][]rule{}, byInstance: map[string][]rule{}, byProduct: map[string][]rule{}}
 	anchors := map[string]bool{}

@@ -31,7 +31,6 @@ const (
 // Config is a valid configuration. It is immutable; a nil one has no teams.
 type Config struct {
 	teams   map[string]v1alpha1.Team
-	ofGroup map[string]string
 	classes Classes
 	hash    string
 }
@@ -68,16 +67,13 @@ func blank(text []byte) bool {
 }
 
 func newConfig(in *v1alpha1.QuotaConfig) (*Config, error) {
-	c := &Config{teams: make(map[string]v1alpha1.Team, len(in.Teams)), ofGroup: map[string]string{}, classes: in.Classes}
+	c := &Config{teams: make(map[string]v1alpha1.Team, len(in.Teams)), classes: in.Classes}
 	for _, team := range in.Teams {
 		if team.Policy == "" {
 			team.Policy = v1alpha1.QuotaReject
 		}
 		slices.Sort(team.Groups)
 		c.teams[team.Name] = team
-		for _, group := range team.Groups {
-			c.ofGroup[group] = team.Name
-		}
 	}
 	canonical, err := json.Marshal(v1alpha1.QuotaConfig{Teams: c.Teams(), Classes: c.classes})
 	if err != nil {
@@ -103,15 +99,6 @@ func (c *Config) Teams() []v1alpha1.Team {
 		return nil
 	}
 	return slices.SortedFunc(maps.Values(c.teams), func(a, b v1alpha1.Team) int { return strings.Compare(a.Name, b.Name) })
-}
-
-// TeamOfGroup returns the name of the team that the identity group belongs to.
-func (c *Config) TeamOfGroup(group string) (string, bool) {
-	if c == nil {
-		return "", false
-	}
-	team, ok := c.ofGroup[group]
-	return team, ok
 }
 
 // Classes returns what the configuration says about classes. It must not be changed.

@@ -37,12 +37,6 @@ classes:
 	if team, ok := cfg.Team("audio"); !ok || team.Policy != v1alpha1.QuotaReject {
 		t.Errorf("got policy %q, %t, want the default, Reject", team.Policy, ok)
 	}
-	if team, ok := cfg.TeamOfGroup("admins"); !ok || team != "vision" {
-		t.Errorf("admins are of %q, %t, want vision", team, ok)
-	}
-	if _, ok := cfg.TeamOfGroup("nobody"); ok {
-		t.Error("nobody has a team")
-	}
 	if !cfg.Known("deviceclass.resource.kubernetes.io/tpu.example.com") || cfg.Known("nvidia.com/gpu") {
 		t.Error("Known is not what classes list")
 	}

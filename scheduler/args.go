@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"wastenot.dev/api/v1alpha1"
-	"wastenot.dev/internal/strictyaml"
+	"wastenot.dev/scheduler/pluginargs"
 )
 
 const defaultStaleAfter = 10 * time.Second
@@ -19,14 +19,8 @@ const defaultStaleAfter = 10 * time.Second
 // The framework's own decoder would pass a misspelled field in silence.
 func decodeArgs(object runtime.Object) (v1alpha1.AcceleratorsArgs, error) {
 	var args v1alpha1.AcceleratorsArgs
-	switch raw := object.(type) {
-	case nil:
-	case *runtime.Unknown:
-		if err := strictyaml.Unmarshal(raw.Raw, &args); err != nil {
-			return args, fmt.Errorf("decoding the args of plugin %s: %w", Name, err)
-		}
-	default:
-		return args, fmt.Errorf("decoding the args of plugin %s: unexpected type %T", Name, object)
+	if err := pluginargs.Decode(Name, object, &args); err != nil {
+		return args, err
 	}
 	if args.Telemetry.StaleAfter == nil {
 		args.Telemetry.StaleAfter = &metav1.Duration{Duration: defaultStaleAfter}

@@ -14,8 +14,8 @@ import (
 
 	"wastenot.dev/api/v1alpha1"
 	"wastenot.dev/internal/accelerator"
-	"wastenot.dev/internal/strictyaml"
 	"wastenot.dev/pricing"
+	"wastenot.dev/scheduler/pluginargs"
 )
 
 // Name is the plugin's name in a scheduler configuration.
@@ -72,14 +72,8 @@ func (f *Factory) New(ctx context.Context, object runtime.Object, handle fwk.Han
 // decodeArgs reads the plugin's arguments strictly and sets defaults.
 func decodeArgs(object runtime.Object) (v1alpha1.PricedBindingArgs, error) {
 	var args v1alpha1.PricedBindingArgs
-	switch raw := object.(type) {
-	case nil:
-	case *runtime.Unknown:
-		if err := strictyaml.Unmarshal(raw.Raw, &args); err != nil {
-			return args, fmt.Errorf("decoding the args of plugin %s: %w", Name, err)
-		}
-	default:
-		return args, fmt.Errorf("decoding the args of plugin %s: unexpected type %T", Name, object)
+	if err := pluginargs.Decode(Name, object, &args); err != nil {
+		return args, err
 	}
 	args.TypeMeta = metav1.TypeMeta{}
 	if args.Namespace == "" {

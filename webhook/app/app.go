@@ -20,6 +20,7 @@ import (
 
 	"wastenot.dev/api/v1alpha1"
 	"wastenot.dev/internal/liveconfig"
+	"wastenot.dev/pricing"
 	"wastenot.dev/quota"
 	"wastenot.dev/quota/reconcile"
 	"wastenot.dev/quota/reserve"
@@ -39,7 +40,7 @@ type service struct {
 	metadata metadata.Interface
 	ledgers  *store.Store
 	quota    *liveconfig.Value[*quota.Config]
-	prices   *liveconfig.Value[book]
+	prices   *liveconfig.Value[*pricing.Book]
 	objects  *objects
 	registry *prometheus.Registry
 	reporter *reporter
@@ -88,7 +89,7 @@ func newService(ctx context.Context, options *Options, client kubernetes.Interfa
 		options: options, clock: clock.RealClock{}, client: client, metadata: metadataClient,
 		ledgers:  store.New(dynamicClient),
 		quota:    liveconfig.New(client, options.Namespace, v1alpha1.QuotaConfigMap, v1alpha1.QuotaKey, quota.Parse, (*quota.Config)(nil)),
-		prices:   liveconfig.New(client, options.Namespace, v1alpha1.PricesConfigMap, v1alpha1.PricesKey, parseBook, defaultBook()),
+		prices:   liveconfig.New(client, options.Namespace, v1alpha1.PricesConfigMap, v1alpha1.PricesKey, pricing.Parse, pricing.Default()),
 		registry: prometheus.NewRegistry(),
 	}
 	s.objects = newObjects(client)
@@ -113,7 +114,7 @@ func (s *service) handlers() map[string]http.Handler {
 	}
 	configs := &serve.Configs{Namespace: s.options.Namespace, Checks: map[string]serve.Check{
 		v1alpha1.QuotaConfigMap:  {Key: v1alpha1.QuotaKey, Parse: func(text []byte) error { _, err := quota.Parse(text); return err }},
-		v1alpha1.PricesConfigMap: {Key: v1alpha1.PricesKey, Parse: func(text []byte) error { _, err := parseBook(text); return err }},
+		v1alpha1.PricesConfigMap: {Key: v1alpha1.PricesKey, Parse: func(text []byte) error { _, err := pricing.Parse(text); return err }},
 	}}
 	return serve.Handlers(pods, configs, s.reporter.unjudged)
 }

@@ -30,26 +30,24 @@ type configuration struct {
 	patch func(ctx context.Context, name string, patch []byte) ([]entry, error)
 }
 
-func mutatingConfiguration(cluster kubernetes.Interface) configuration {
-	client := cluster.AdmissionregistrationV1().MutatingWebhookConfigurations()
-	entries := func(object *admissionregistrationv1.MutatingWebhookConfiguration) []entry {
-		var entries []entry
-		for i := range object.Webhooks {
-			entries = append(entries, entry{object.Webhooks[i].Name, &object.Webhooks[i].ClientConfig})
-		}
-		return entries
-	}
+// client is the typed client of one kind, T a pointer to it.
+type client[T metav1.Object] interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (T, error)
+	Patch(ctx context.Context, name string, how types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string) (T, error)
+}
+
+func configurationOf[T metav1.Object](kind string, c client[T], entries func(T) []entry) configuration {
 	return configuration{
-		kind: "MutatingWebhookConfiguration",
+		kind: kind,
 		get: func(ctx context.Context, name string) ([]entry, string, error) {
-			object, err := client.Get(ctx, name, metav1.GetOptions{})
+			object, err := c.Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				return nil, "", err
 			}
-			return entries(object), object.ResourceVersion, nil
+			return entries(object), object.GetResourceVersion(), nil
 		},
 		patch: func(ctx context.Context, name string, patch []byte) ([]entry, error) {
-			object, err := client.Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: userAgent})
+			object, err := c.Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: userAgent})
 			if err != nil {
 				return nil, err
 			}
@@ -58,30 +56,22 @@ func mutatingConfiguration(cluster kubernetes.Interface) configuration {
 	}
 }
 
+func mutatingConfiguration(cluster kubernetes.Interface) configuration {
+	return configurationOf("MutatingWebhookConfiguration", cluster.AdmissionregistrationV1().MutatingWebhookConfigurations(),
+		func(object *admissionregistrationv1.MutatingWebhookConfiguration) (entries []entry) {
+			for i := range object.Webhooks {
+				entries = append(entries, entry{object.Webhooks[i].Name, &object.Webhooks[i].ClientConfig})
+			}
+			return entries
+		})
+}
+
 func validatingConfiguration(cluster kubernetes.Interface) configuration {
-	client := cluster.AdmissionregistrationV1().ValidatingWebhookConfigurations()
-	entries := func(object *admissionregistrationv1.ValidatingWebhookConfiguration) []entry {
-		var entries []entry
-		for i := range object.Webhooks {
-			entries = append(entries, entry{object.Webhooks[i].Name, &object.Webhooks[i].ClientConfig})
-		}
-		return entries
-	}
-	return configuration{
-		kind: "ValidatingWebhookConfiguration",
-		get: func(ctx context.Context, name string) ([]entry, string, error) {
-			object, err := client.Get(ctx, name, metav1.GetOptions{})
-			if err != nil {
-				return nil, "", err
+	return configurationOf("ValidatingWebhookConfiguration", cluster.AdmissionregistrationV1().ValidatingWebhookConfigurations(),
+		func(object *admissionregistrationv1.ValidatingWebhookConfiguration) (entries []entry) {
+			for i := range object.Webhooks {
+				entries = append(entries, entry{object.Webhooks[i].Name, &object.Webhooks[i].ClientConfig})
 			}
-			return entries(object), object.ResourceVersion, nil
-		},
-		patch: func(ctx context.Context, name string, patch []byte) ([]entry, error) {
-			object, err := client.Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: userAgent})
-			if err != nil {
-				return nil, err
-			}
-			return entries(object), nil
-		},
-	}
+			return entries
+		})
 }

@@ -9,8 +9,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/klog/v2"
+
+	"wastenot.dev/internal/probes"
 )
 
 // graceful is how long requests that have arrived may take when the process ends. None
@@ -66,21 +67,6 @@ func shutdown(ctx context.Context, server *http.Server) error {
 	return nil
 }
 
-// probes answers for metrics and probes.
-func (s *service) probes() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := s.ready(); err != nil {
-			answer(w, http.StatusServiceUnavailable, err.Error())
-			return
-		}
-		answer(w, http.StatusOK, "ok")
-	})
-	return mux
-}
-
 // ready says why the API server should not be sent here. A configuration that was never
 // good is a reason: the replicas that still have a good one go on, and a rollout waits.
 func (s *service) ready() error {
@@ -100,22 +86,5 @@ func (s *service) ready() error {
 
 // serveHTTP serves metrics and probes.
 func (s *service) serveHTTP(ctx context.Context) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.options.HTTPAddress)
-	if err != nil {
-		return fmt.Errorf("listening for metrics and probes: %w", err)
-	}
-	server := &http.Server{Handler: s.probes(), ReadHeaderTimeout: 5 * time.Second}
-	s.background("HTTP server", func() error {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-		return nil
-	})
-	s.background("HTTP server", func() error { <-ctx.Done(); return server.Close() })
-	return nil
-}
-
-func answer(w http.ResponseWriter, code int, text string) {
-	w.WriteHeader(code)
-	_, _ = w.Write([]byte(text + "\n")) // A prober that left does not matter.
+	return probes.Serve(ctx, s.options.HTTPAddress, probes.Handler(s.registry, s.ready), s.background)
 }

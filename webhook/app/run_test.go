@@ -250,7 +250,7 @@ func TestRunServesAdmission(t *testing.T) {
 		`wastenot_webhook_config_error{config="quota"} 0`, `wastenot_webhook_leader 1`, `wastenot_webhook_trusted 1`,
 		// As ledgers, decisions and prices bear them.
 		`wastenot_webhook_config_hash_info{config="quota",hash="` + r.service.quota.Current().Hash() + `"} 1`,
-		`wastenot_webhook_config_hash_info{config="prices",hash="` + r.service.prices.Current().Book.Hash() + `"} 1`,
+		`wastenot_webhook_config_hash_info{config="prices",hash="` + r.service.prices.Current().Hash() + `"} 1`,
 		`wastenot_webhook_unjudged_total{cause="unreadable",path="/validate-pods"} 1`,
 	} {
 		if !strings.Contains(metrics, want) {

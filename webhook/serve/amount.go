@@ -11,9 +11,6 @@ import (
 )
 
 const (
-	// maxUnits is more of a resource than any node has. Beyond what an integer holds,
-	// quantities wrap around to small numbers.
-	maxUnits = 1_000_000_000
 	// maxExponent is the largest power of ten that a quantity is reckoned with. To add or
 	// compare 1e99999999 takes minutes.
 	maxExponent = 30
@@ -35,14 +32,14 @@ func (p *Pods) ask(ctx context.Context, r *request) {
 // overflow names an amount that cannot be counted.
 func overflow(pod *corev1.Pod, demand []accelerator.Demand) error {
 	for _, d := range demand {
-		if d.Count <= 0 || d.Count > maxUnits {
+		if d.Count <= 0 || d.Count >= accelerator.MaxUnits {
 			return fmt.Errorf("no node can have the amount of %s that it asks for", d.Class)
 		}
 	}
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
 			for name, quantity := range containers[i].Resources.Requests {
-				if accelerator.KindOf(name) != accelerator.KindNone && (quantity.Sign() < 0 || quantity.CmpInt64(maxUnits) > 0) {
+				if accelerator.KindOf(name) != accelerator.KindNone && quantity.Sign() < 0 {
 					return fmt.Errorf("no node can have the amount of %s that container %s asks for", name, containers[i].Name)
 				}
 			}
