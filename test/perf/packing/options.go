@@ -1,0 +1,125 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"wastenot.dev/test/perf/packing/policy"
+	"wastenot.dev/test/perf/packing/replay"
+	"wastenot.dev/test/perf/packing/trace"
+)
+
+// options are the flags, checked.
+type options struct {
+	dir, out  string
+	traces    []string
+	policies  []string
+	construct map[string]replay.Constructor
+	seeds     []uint64
+}
+
+// all names everything there is, in -trace and -policy.
+const all = "all"
+
+// maxSeeds keeps a slip of the pen from running for days.
+const maxSeeds = 1000
+
+// parse returns the options; its error names every flag that is wrong.
+func parse(args []string, usage io.Writer) (*options, error) {
+	flags := flag.NewFlagSet("packing", flag.ContinueOnError)
+	flags.SetOutput(usage)
+	dir := flags.String("dir", "", "folder with openb_node_list_gpu_node.csv and openb_pod_list_NAME.csv (required)")
+	traces := flags.String("trace", "default", `NAMEs of pod lists with commas between them, or "all"`)
+	policies := flags.String("policy", all, strings.Join(policy.Names(), ", ")+` with commas between them, or "all"`)
+	seeds := flags.String("seeds", "42:51", "first and last seed, or one")
+	out := flags.String("out", "", "folder for one TRACE-POLICY-SEED.csv of placements for each run; none are written without")
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	opts := &options{dir: *dir, out: *out}
+	var errs []error
+	if flags.NArg() > 0 {
+		errs = append(errs, fmt.Errorf("unexpected argument %q: give everything by a flag", flags.Arg(0)))
+	}
+	errs = append(errs, opts.setTraces(*traces), opts.setPolicies(*policies), opts.setSeeds(*seeds))
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return opts, nil
+}
+
+func (o *options) setTraces(list string) error {
+	if o.dir == "" {
+		return errors.New("-dir is missing: give the folder of the trace")
+	}
+	if info, err := os.Stat(o.dir); err != nil || !info.IsDir() {
+		return fmt.Errorf("-dir %q is no folder: give the folder of the trace", o.dir)
+	}
+	known, err := trace.Names(o.dir)
+	if err != nil {
+		return fmt.Errorf("-dir: %w", err)
+	}
+	if len(known) == 0 {
+		return fmt.Errorf("-dir %q has no %s: give the folder of the trace", o.dir, trace.PodFile("", "NAME"))
+	}
+	o.traces = known
+	if list == all {
+		return nil
+	}
+	o.traces = unique(list)
+	for _, name := range o.traces {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("-trace: unknown trace %q: use one of %s", name, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+func (o *options) setPolicies(list string) error {
+	o.policies = policy.Names()
+	if list != all {
+		o.policies = unique(list)
+	}
+	o.construct = map[string]replay.Constructor{}
+	for _, name := range o.policies {
+		construct, err := policy.New(name)
+		if err != nil {
+			return fmt.Errorf("-policy: %w", err)
+		}
+		o.construct[name] = construct
+	}
+	return nil
+}
+
+func (o *options) setSeeds(text string) error {
+	from, to, ranged := strings.Cut(text, ":")
+	if !ranged {
+		to = from
+	}
+	first, err1 := strconv.ParseUint(from, 10, 64)
+	last, err2 := strconv.ParseUint(to, 10, 64)
+	if err1 != nil || err2 != nil || last < first || last-first >= maxSeeds {
+		return fmt.Errorf("-seeds %q is no range: give one seed or first:last, such as 42:51, of at most %d", text, maxSeeds)
+	}
+	for i := range last - first + 1 {
+		o.seeds = append(o.seeds, first+i)
+	}
+	return nil
+}
+
+// unique splits the list at commas and drops what is named again.
+func unique(list string) []string {
+	var names []string
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
