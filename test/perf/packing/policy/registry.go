@@ -14,6 +14,8 @@ var registry = map[string]replay.Constructor{
 	"random":  newRandom,
 	"bestfit": newBestFit,
 	"fgd":     newFGD,
+	// Ours.
+	"wastenot": newWastenot,
 }
 
 // Names returns the names of all policies, sorted.

@@ -1,0 +1,77 @@
+package policy
+
+import (
+	"strings"
+
+	"wastenot.dev/placement/packing"
+	"wastenot.dev/test/perf/packing/replay"
+	"wastenot.dev/test/perf/packing/trace"
+)
+
+// halfLife is after how many requests what was learnt counts half.
+const halfLife = 4096
+
+// wastenot places pods by package packing. It knows nothing of the workload beforehand:
+// the mix is learnt from what has arrived.
+type wastenot struct {
+	cluster *replay.Cluster
+	index   *packing.Index
+	learner *packing.Learner
+	layout  *packing.Layout
+	// byName has the index of each node in the cluster.
+	byName map[string]int
+}
+
+const kindGPU = "gpu"
+
+func newWastenot(c *replay.Cluster, _ uint64) replay.Policy {
+	learner := packing.NewLearner(halfLife, nil)
+	w := &wastenot{
+		cluster: c, learner: learner, index: packing.NewIndex(learner.Mix()),
+		layout: packing.Divisible(kindGPU, packing.Whole), byName: map[string]int{},
+	}
+	for i := range c.Nodes {
+		w.byName[c.Nodes[i].Name] = i
+		w.tell(i)
+	}
+	return w
+}
+
+// tell brings the index up to date on the node.
+func (w *wastenot) tell(i int) {
+	n := &w.cluster.Nodes[i]
+	state := packing.Node{Product: n.Model, CPUMilli: n.FreeCPUMilli, MemoryMiB: n.FreeMemoryMiB}
+	for _, free := range n.FreeMilli {
+		state.Devices = append(state.Devices, packing.Device{Layout: w.layout, Free: uint64(free)})
+	}
+	w.index.Set(n.Name, &state)
+}
+
+// Placed tells the index.
+func (w *wastenot) Placed(_ *trace.Pod, node int, _ []int) { w.tell(node) }
+
+func (w *wastenot) Place(pod *trace.Pod) (int, []int, bool) {
+	request := requestOf(pod)
+	w.learner.Observe(request)
+	if w.learner.Due() {
+		w.index.SetMix(w.learner.Mix())
+	}
+	best := w.index.Best(&request, 1, nil)
+	if len(best) == 0 {
+		return 0, nil, false
+	}
+	takes, _, _ := w.index.Choose(best[0].Name, &request)
+	devices := make([]int, len(takes))
+	for i := range takes {
+		devices[i] = takes[i].Device
+	}
+	return w.byName[best[0].Name], devices, true
+}
+
+func requestOf(pod *trace.Pod) packing.Request {
+	r := packing.Request{CPUMilli: pod.CPUMilli, MemoryMiB: pod.MemoryMiB, Products: strings.Join(pod.Models, "|")}
+	if pod.GPUs > 0 {
+		r.Kind, r.Count, r.Milli = kindGPU, int32(pod.GPUs), int32(pod.GPUMilli)
+	}
+	return r
+}
