@@ -1,10 +1,5 @@
 package packing
 
-import (
-	"math/rand/v2"
-	"sort"
-)
-
 // How far a forecast looks ahead: a node is offered so many arrivals, which fill it
 // several times over, in so many orders. More of both changes little
 // (docs/design/0004-packing.md).
@@ -83,97 +78,13 @@ func (f *Forecast) Value(n *Node) int64 {
 		clear(f.memo)
 	}
 	key := string(f.key)
-	var value int64
-	for _, arrivals := range c.arrivals {
-		value += f.fill(n, c, arrivals)
-	}
+	value := f.rollOut(n, c)
 	f.memo[key] = value
 	return value
 }
 
 // Mean turns a sum over all sequences, such as a Value, into thousandths of a device.
 func Mean(sum int64) int64 { return sum / sequences }
-
-// fill offers the node the arrivals one after the other and returns what it took of them.
-func (f *Forecast) fill(n *Node, c *class, arrivals []int16) int64 {
-	cpu, memory := n.CPUMilli, n.MemoryMiB
-	var room, sum int64
-	for i := range n.Devices {
-		d := &n.Devices[i]
-		f.table[i] = f.tableOf(d.Layout)
-		f.free[i] = f.table[i].start(d.Free)
-		room += d.Layout.room(d.Free)
-	}
-	for _, i := range arrivals {
-		if room <= 0 || cpu < c.cpu || memory < c.memory {
-			break
-		}
-		it := &f.items[i]
-		if it.cpu > cpu || it.memory > memory {
-			continue
-		}
-		taken := f.take(len(n.Devices), int(i))
-		if taken == 0 {
-			continue
-		}
-		cpu -= it.cpu
-		memory -= it.memory
-		room -= taken
-		sum += taken
-	}
-	return sum
-}
-
-// take takes all units of the item from the devices, each from the one that it fills
-// best, and returns how much that is. If they do not have it, it takes nothing.
-func (f *Forecast) take(devices, index int) int64 {
-	it := &f.items[index]
-	if it.count > 1 {
-		copy(f.undo[:devices], f.free[:devices])
-	}
-	var taken int64
-	for range it.count {
-		size := f.takeUnit(devices, index, it.unit)
-		if size == 0 {
-			if taken > 0 {
-				copy(f.free[:devices], f.undo[:devices])
-			}
-			return 0
-		}
-		taken += size
-	}
-	return taken
-}
-
-func (f *Forecast) takeUnit(devices, index int, unit uint64) int64 {
-	best, bestFree, bestRank, bestSize := -1, uint64(0), ^uint64(0), int64(0)
-	for i := range devices {
-		t, free := f.table[i], f.free[i]
-		kind := t.kinds[index]
-		if kind < 0 {
-			continue
-		}
-		if t.layout.parts == nil {
-			if free >= unit && free < bestRank {
-				best, bestFree, bestRank, bestSize = i, free-unit, free, int64(unit)
-			}
-			continue
-		}
-		next := t.after(free, kind)
-		if next < 0 {
-			continue
-		}
-		before, after := t.states[free].room, t.states[next].room
-		if rank := uint64(before-after)<<24 | uint64(before); rank < bestRank {
-			best, bestFree, bestRank, bestSize = i, uint64(next), rank, t.sizes[kind]
-		}
-	}
-	if best < 0 {
-		return 0
-	}
-	f.free[best] = bestFree
-	return bestSize
-}
 
 func (f *Forecast) tableOf(l *Layout) *table {
 	t, met := f.tables[l]
@@ -182,78 +93,4 @@ func (f *Forecast) tableOf(l *Layout) *table {
 		f.tables[l] = t
 	}
 	return t
-}
-
-// class is what nodes have in common that decides which requests come to them.
-type class struct {
-	id int
-	// arrivals are sequences of indices of items.
-	arrivals [][]int16
-	// The least that any of the arrivals takes.
-	cpu, memory int64
-}
-
-type classKey struct {
-	product string
-	devices int
-	// layouts has a bit for each layout of the devices; more than 64 share bits.
-	layouts uint64
-}
-
-func (f *Forecast) class(n *Node) *class {
-	key := classKey{product: n.Product, devices: len(n.Devices)}
-	for i := range n.Devices {
-		key.layouts |= 1 << (f.tableOf(n.Devices[i].Layout).id % 64)
-	}
-	c, met := f.classes[key]
-	if !met {
-		c = f.draw(len(f.classes), n)
-		f.classes[key] = c
-	}
-	return c
-}
-
-// draw draws the arrivals of the node's class. The draw is the same every time: in each
-// sequence the share of each kind is right to one arrival, and only the order is left to
-// a fixed sequence of numbers.
-func (f *Forecast) draw(id int, n *Node) *class {
-	c := &class{id: id}
-	var cumulated []float64
-	var eligible []int16
-	var sum float64
-	for i := range f.items {
-		it := &f.items[i]
-		if !it.request.accepts(n.Product) || !f.served(n, i) {
-			continue
-		}
-		if len(eligible) == 0 {
-			c.cpu, c.memory = it.cpu, it.memory
-		}
-		c.cpu, c.memory = min(c.cpu, it.cpu), min(c.memory, it.memory)
-		sum += it.rate
-		cumulated, eligible = append(cumulated, sum), append(eligible, int16(i))
-	}
-	if len(eligible) == 0 {
-		return c
-	}
-	random := rand.New(rand.NewPCG(1, 2)) // #nosec G404 -- must be the same everywhere
-	for range sequences {
-		arrivals := make([]int16, horizon)
-		for k := range arrivals {
-			at := (float64(k) + random.Float64()) / horizon * sum
-			arrivals[k] = eligible[min(sort.SearchFloat64s(cumulated, at), len(eligible)-1)]
-		}
-		random.Shuffle(len(arrivals), func(i, j int) { arrivals[i], arrivals[j] = arrivals[j], arrivals[i] })
-		c.arrivals = append(c.arrivals, arrivals)
-	}
-	return c
-}
-
-func (f *Forecast) served(n *Node, index int) bool {
-	for i := range n.Devices {
-		if f.tableOf(n.Devices[i].Layout).kinds[index] >= 0 {
-			return true
-		}
-	}
-	return false
 }
