@@ -37,6 +37,9 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if opts.faults > 0 {
+		return campaign.printFaults(ctx, out)
+	}
 	lines, err := campaign.run(ctx)
 	if err != nil {
 		return err

@@ -22,10 +22,15 @@ type options struct {
 	policies  []string
 	construct map[string]replay.Constructor
 	seeds     []uint64
+	// faults is which share of the devices is bad at any moment; 0 is none.
+	faults float64
 }
 
 // all names everything there is, in -trace and -policy.
 const all = "all"
+
+// maxFaults is the most percent of devices that may be bad.
+const maxFaults = 50
 
 // maxSeeds keeps a slip of the pen from running for days.
 const maxSeeds = 1000
@@ -38,12 +43,16 @@ func parse(args []string, usage io.Writer) (*options, error) {
 	traces := flags.String("trace", "default", `NAMEs of pod lists with commas between them, or "all"`)
 	policies := flags.String("policy", all, strings.Join(policy.Names(), ", ")+` with commas between them, or "all"`)
 	seeds := flags.String("seeds", "42:51", "first and last seed, or one")
+	faults := flags.Float64("faults", 0, "percent of devices that are bad at any moment; each policy is then also run with faults, seen and unseen")
 	out := flags.String("out", "", "folder for one TRACE-POLICY-SEED.csv of placements for each run; none are written without")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
-	opts := &options{dir: *dir, out: *out}
+	opts := &options{dir: *dir, out: *out, faults: *faults / 100}
 	var errs []error
+	if !(*faults >= 0 && *faults <= maxFaults) {
+		errs = append(errs, fmt.Errorf("-faults %v is no share: give percent from 0 to %d", *faults, maxFaults))
+	}
 	if flags.NArg() > 0 {
 		errs = append(errs, fmt.Errorf("unexpected argument %q: give everything by a flag", flags.Arg(0)))
 	}

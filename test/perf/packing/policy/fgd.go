@@ -74,6 +74,9 @@ func (f *fgd) measure(node int) {
 // Placed forgets what was computed for the node.
 func (f *fgd) Placed(_ *trace.Pod, node int, _ []int) { f.measure(node) }
 
+// Changed forgets it too.
+func (f *fgd) Changed(node int) { f.measure(node) }
+
 func (f *fgd) Place(pod *trace.Pod) (int, []int, bool) {
 	kind := shapeOf(pod)
 	scores, ok := f.scores[kind]

@@ -50,6 +50,9 @@ func (w *wastenot) tell(i int) {
 // Placed tells the index.
 func (w *wastenot) Placed(_ *trace.Pod, node int, _ []int) { w.tell(node) }
 
+// Changed tells it too.
+func (w *wastenot) Changed(node int) { w.tell(node) }
+
 func (w *wastenot) Place(pod *trace.Pod) (int, []int, bool) {
 	request := requestOf(pod)
 	w.learner.Observe(request)

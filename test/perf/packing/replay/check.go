@@ -8,11 +8,11 @@ import (
 )
 
 // check returns what is wrong with a placement, nil if nothing is.
-func (c *Cluster) check(pod *trace.Pod, node int, devices []int) error {
-	if node < 0 || node >= len(c.Nodes) {
-		return fmt.Errorf("placing pod %s: there is no node %d, the cluster has %d", pod.Name, node, len(c.Nodes))
+func (w *weather) check(pod *trace.Pod, node int, devices []int) error {
+	if node < 0 || node >= len(w.truth.Nodes) {
+		return fmt.Errorf("placing pod %s: there is no node %d, the cluster has %d", pod.Name, node, len(w.truth.Nodes))
 	}
-	n := &c.Nodes[node]
+	n := w.seen(node)
 	switch {
 	case pod.CPUMilli > n.FreeCPUMilli:
 		return fmt.Errorf("placing pod %s on %s: it asks for %d milli of CPU, %d are free", pod.Name, n.Name, pod.CPUMilli, n.FreeCPUMilli)
@@ -41,10 +41,10 @@ func (n *Node) checkDevices(pod *trace.Pod, devices []int) error {
 }
 
 // checkUnfit returns an error that names a node where the pod fits, nil if there is none.
-func (c *Cluster) checkUnfit(pod *trace.Pod) error {
-	for i := range c.Nodes {
-		if c.Nodes[i].Fits(pod) {
-			return fmt.Errorf("placing pod %s: the policy says that it fits nowhere, but it fits on %s", pod.Name, c.Nodes[i].Name)
+func (w *weather) checkUnfit(pod *trace.Pod) error {
+	for i := range w.truth.Nodes {
+		if w.seen(i).Fits(pod) {
+			return fmt.Errorf("placing pod %s: the policy says that it fits nowhere, but it fits on %s", pod.Name, w.truth.Nodes[i].Name)
 		}
 	}
 	return nil

@@ -25,6 +25,11 @@ type Result struct {
 	// ArrivedMilli what was asked for, in thousandths of a device.
 	CapacityMilli, AllocatedMilli, ArrivedMilli int64
 	Rows                                        []Row
+	// OnBadDevices counts the pods that got a device that was bad when they came.
+	OnBadDevices int
+	// HealthyMilli is what the devices that are good in the end have, and
+	// HealthyAllocatedMilli what of it is given out.
+	HealthyMilli, HealthyAllocatedMilli int64
 	// Samples are what was allocated when the arrived demand first reached each of
 	// Demands, in thousandths of a device. A demand that was not reached has none.
 	Samples []int64

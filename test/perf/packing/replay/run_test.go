@@ -112,7 +112,8 @@ func TestRunRecordsWhatHappens(t *testing.T) {
 			{Seq: 3, Pod: "p3", Node: "a", Devices: []int{1, 0}, Milli: 1000},
 			{Seq: 4, Pod: "p4", Milli: 1000},
 		},
-		Samples: []int64{3000, 3000, 3000},
+		Samples:      []int64{3000, 3000, 3000},
+		HealthyMilli: 4000, HealthyAllocatedMilli: 3000,
 	}
 	if diff := cmp.Diff(want, result); diff != "" {
 		t.Error(diff)
