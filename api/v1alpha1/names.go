@@ -8,7 +8,7 @@ const (
 	SchedulerName = "wastenot-scheduler"
 	// FleetAudience is the audience that a token must carry to watch the fleet.
 	FleetAudience = "wastenot-telemetry"
-	// PolicyConfigMap holds health.yaml and idle.yaml.
+	// PolicyConfigMap holds health.yaml, idle.yaml and mix.yaml.
 	PolicyConfigMap = "wastenot-policy"
 	// QuotaConfigMap holds the teams and their limits under QuotaKey.
 	QuotaConfigMap = "wastenot-quota"

@@ -14,6 +14,13 @@ type AcceleratorsArgs struct {
 	// from quarantines alone and every device scores as Unknown.
 	// +optional
 	Telemetry FleetClientArgs `json:"telemetry,omitempty"`
+
+	// Packing tells whether this profile chooses nodes by what they would still take of
+	// the requests to come and by the grades of their devices (default true). Where it is
+	// false, nodes are only turned away for unfit devices and the choice among the others
+	// is left to the other plugins. It is the one field that profiles may differ in.
+	// +optional
+	Packing *bool `json:"packing,omitempty"`
 }
 
 // FleetClientArgs says how to reach telemetry and how to prove who is asking.

@@ -36,6 +36,8 @@ type Change struct {
 	Old, New *Snapshot
 	// Nodes names what differs. After a fresh snapshot it names every node of both.
 	Nodes []string
+	// MixChanged tells that the mix is not what it was. Where it is, old and new share it.
+	MixChanged bool
 }
 
 // Client keeps a current snapshot of the fleet. Its readers never wait.
@@ -177,8 +179,12 @@ func (c *Client) apply(last, event *telemetryv1alpha1.WatchEvent) error {
 	case *telemetryv1alpha1.WatchEvent_Snapshot:
 		change.New = fromSnapshot(event.GetEpoch(), what.Snapshot)
 		change.Nodes = allNodes(change.Old, change.New)
+		change.takeMix(what.Snapshot.GetMix())
 	case *telemetryv1alpha1.WatchEvent_Delta:
 		change.New, change.Nodes = withDelta(change.Old, what.Delta)
+		if mix := what.Delta.GetMix(); mix != nil {
+			change.takeMix(mix)
+		}
 	case *telemetryv1alpha1.WatchEvent_Heartbeat:
 		if what.Heartbeat.GetGeneration() != change.Old.Generation {
 			return errResync
@@ -186,6 +192,17 @@ func (c *Client) apply(last, event *telemetryv1alpha1.WatchEvent) error {
 	}
 	c.publish(change)
 	return nil
+}
+
+// takeMix sets what was received as the mix of the new snapshot, which nobody has seen
+// yet.
+func (c *Change) takeMix(received *telemetryv1alpha1.Mix) {
+	mix := MixFromWire(received)
+	if mix.Equal(c.Old.Mix) {
+		c.New.Mix = c.Old.Mix
+		return
+	}
+	c.New.Mix, c.MixChanged = mix, true
 }
 
 // publish notes that telemetry was heard, before the callbacks run: they may read
@@ -211,10 +228,13 @@ func fromSnapshot(epoch string, in *telemetryv1alpha1.Snapshot) *Snapshot {
 	return out
 }
 
-// withDelta copies the map of nodes and replaces what changed; the nodes
-// themselves are shared with the old snapshot.
+// withDelta copies the map of nodes and replaces what changed; the nodes themselves and
+// the mix are shared with the old snapshot.
 func withDelta(old *Snapshot, delta *telemetryv1alpha1.Delta) (*Snapshot, []string) {
-	next := &Snapshot{Epoch: old.Epoch, Generation: delta.GetGeneration(), Nodes: make(map[string]*Node, len(old.Nodes)+len(delta.GetChanged()))}
+	next := &Snapshot{
+		Epoch: old.Epoch, Generation: delta.GetGeneration(), Mix: old.Mix,
+		Nodes: make(map[string]*Node, len(old.Nodes)+len(delta.GetChanged())),
+	}
 	for name, node := range old.Nodes {
 		next.Nodes[name] = node
 	}

@@ -1,5 +1,5 @@
-// Package fleet is the working form of what telemetry knows: an immutable
-// snapshot of every node's devices, and the client that keeps one current.
+// Package fleet is the working form of what telemetry knows: an immutable snapshot of
+// every node's devices and of what pods ask for, and the client that keeps one current.
 //
 // It provides the snapshot types, their conversion to and from the wire, and a
 // Watch client that publishes each new snapshot behind an atomic pointer. It does

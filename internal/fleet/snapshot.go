@@ -15,6 +15,8 @@ type Snapshot struct {
 	// Nodes holds each node by name. A node that telemetry does not know is absent,
 	// which means Unknown, not healthy.
 	Nodes map[string]*Node
+	// Mix is what pods ask for lately; nil is not known, which is not the same as empty.
+	Mix *Mix
 }
 
 // Node is one node's devices.

@@ -36,7 +36,7 @@ func (f *filler) fill(t *testing.T, v reflect.Value) {
 		v.SetString(fmt.Sprint("value ", f.count))
 	case reflect.Bool:
 		v.SetBool(true)
-	case reflect.Int:
+	case reflect.Int, reflect.Int32, reflect.Int64:
 		v.SetInt(int64(f.count))
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))

@@ -35,6 +35,7 @@ import (
 	telemetryv1alpha1 "wastenot.dev/api/telemetry/v1alpha1"
 	"wastenot.dev/api/v1alpha1"
 	"wastenot.dev/internal/servingcert"
+	"wastenot.dev/telemetry/mix"
 	"wastenot.dev/telemetry/quarantine"
 	"wastenot.dev/telemetry/serve"
 	"wastenot.dev/telemetry/source/dcgm"
@@ -150,6 +151,9 @@ func (s *service) run(ctx context.Context) error {
 		Recorder: s.cluster.GetEventRecorder("wastenot-telemetry"), Clock: s.clock,
 	}
 	s.background("quarantine controller", func() error { return controller.Run(ctx) })
+	if err := s.learnMix(ctx); err != nil {
+		return err
+	}
 	if err := s.serveFleet(ctx); err != nil {
 		return err
 	}
@@ -213,6 +217,19 @@ func (s *service) scrape(ctx context.Context, logger klog.Logger) error {
 	discovery.start(ctx)
 	s.background("exporter discovery", func() error { discovery.run(ctx); return nil })
 	return discovery.awaitPods(ctx)
+}
+
+// learnMix publishes what pods ask for, before anybody can watch, and follows them.
+func (s *service) learnMix(ctx context.Context) error {
+	follower, err := mix.NewFollower(s.client, s.config.mix, s.store.SetMix, s.clock)
+	if err != nil {
+		return err
+	}
+	if err := follower.Start(ctx); err != nil {
+		return err
+	}
+	s.background("mix of requests", func() error { follower.Run(ctx); return nil })
+	return nil
 }
 
 func (s *service) serveFleet(ctx context.Context) error {

@@ -1,5 +1,5 @@
-// Package app wires the telemetry service: sources into the store, the store into
-// the gRPC service, the quarantine controller and the metrics.
+// Package app wires the telemetry service: sources and the mix of requests into the
+// store, the store into the gRPC service, the quarantine controller and the metrics.
 //
 // It provides the flags and Run. Every rule lives in the packages that it wires.
 //

@@ -9,12 +9,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"wastenot.dev/internal/fleet"
+	"wastenot.dev/telemetry/mix"
 	"wastenot.dev/telemetry/sample"
 	"wastenot.dev/telemetry/source/dcgm"
 )
@@ -213,4 +216,29 @@ func TestNodesAreFollowed(t *testing.T) {
 	handler.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "node-2", Obj: node("node-2", "z1")})
 	handler.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "node-3", Obj: nil})
 	want("deleted", map[string]map[string]string{})
+}
+
+// The first word of a service to those who watch already has the mix.
+func TestMixIsPublishedBeforeTheFleetIsServed(t *testing.T) {
+	t.Parallel()
+	s, _ := newService(t)
+	s.config = &config{mix: mix.DefaultPolicy()}
+	pod := exporter("train-0", "", "", nil)
+	pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"nvidia.com/gpu": apiresource.MustParse("4")}}}}
+	s.client = fake.NewClientset(pod)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	s.cancel = cancel
+	if err := s.learnMix(ctx); err != nil {
+		t.Fatal(err)
+	}
+	want := &fleet.Mix{Items: []fleet.MixItem{{Kind: "nvidia.com/gpu", Count: 4, Milli: 1000, Weight: 1 << 10}}}
+	if diff := cmp.Diff(want, s.store.Snapshot().Mix); diff != "" {
+		t.Errorf("mix (-want +got):\n%s", diff)
+	}
+	cancel(nil)
+	s.group.Wait()
+
+	if err := s.learnMix(ctx); err == nil || !strings.Contains(err.Error(), "listing pods") {
+		t.Errorf("error %v after the end", err)
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"wastenot.dev/api/v1alpha1"
 	"wastenot.dev/telemetry/health"
 	"wastenot.dev/telemetry/idle"
+	"wastenot.dev/telemetry/mix"
 	"wastenot.dev/telemetry/source/dcgm"
 )
 
@@ -36,7 +37,9 @@ type Options struct {
 	Scrape dcgm.Config
 	// HealthPolicyFile holds health.yaml; empty means the defaults.
 	HealthPolicyFile string
-	IdleWindow       time.Duration
+	// MixPolicyFile holds mix.yaml; empty means the defaults.
+	MixPolicyFile string
+	IdleWindow    time.Duration
 	// NodeLabels are the labels of nodes that are attached to their devices.
 	NodeLabels []string
 	// Watchers are the users that may watch the fleet.
@@ -80,6 +83,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.Scrape.SourceInterval, "source-interval", o.Scrape.SourceInterval, "how often exporters collect (their --collect-interval)")
 	flags.Int64Var(&o.Scrape.MaxBodyBytes, "scrape-max-bytes", o.Scrape.MaxBodyBytes, "largest exposition that is read")
 	flags.StringVar(&o.HealthPolicyFile, "health-policy", o.HealthPolicyFile, "file with health.yaml; what it leaves out keeps its default")
+	flags.StringVar(&o.MixPolicyFile, "mix-policy", o.MixPolicyFile, "file with mix.yaml: how the mix of requests is learnt; what it leaves out keeps its default")
 	flags.DurationVar(&o.IdleWindow, "idle-window", o.IdleWindow, "how long a held device must be quiet to count as idle")
 	flags.StringSliceVar(&o.NodeLabels, "node-labels", o.NodeLabels, "labels of nodes to attach to their devices")
 	flags.StringSliceVar(&o.Watchers, "watchers", o.Watchers, "users that may watch the fleet")
@@ -91,6 +95,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 // config is what the options come to once they are validated.
 type config struct {
 	policy    *health.Policy
+	mix       *mix.Policy
 	targets   []dcgm.Target
 	selectors []labels.Selector
 	// namespaces are those of the exporters.
@@ -112,6 +117,9 @@ func (o *Options) complete() (*config, error) {
 	var err error
 	if c.policy, err = o.readPolicy(); err != nil {
 		errs = append(errs, fmt.Errorf("--health-policy: %w", err))
+	}
+	if c.mix, err = o.readMixPolicy(); err != nil {
+		errs = append(errs, fmt.Errorf("--mix-policy: %w", err))
 	}
 	if c.targets, err = dcgm.ParseTargets(o.Targets); err != nil {
 		errs = append(errs, fmt.Errorf("--target: %w", err))
@@ -149,6 +157,17 @@ func (o *Options) readPolicy() (*health.Policy, error) {
 		return nil, err
 	}
 	return health.ParsePolicy(text)
+}
+
+func (o *Options) readMixPolicy() (*mix.Policy, error) {
+	if o.MixPolicyFile == "" {
+		return mix.DefaultPolicy(), nil
+	}
+	text, err := os.ReadFile(o.MixPolicyFile)
+	if err != nil {
+		return nil, err
+	}
+	return mix.ParsePolicy(text)
 }
 
 func parseSelector(text string) (labels.Selector, error) {

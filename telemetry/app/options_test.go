@@ -52,6 +52,9 @@ func TestDefaultsAreValid(t *testing.T) {
 	if len(config.policy.XID) != 172 || config.policy.Probation != 10*time.Minute {
 		t.Errorf("policy of %d codes and a probation of %s", len(config.policy.XID), config.policy.Probation)
 	}
+	if config.mix.HalfLife != 4096 || len(config.mix.Seed) != 0 {
+		t.Errorf("mix policy %+v", config.mix)
+	}
 	if diff := cmp.Diff([]string{
 		"system:serviceaccount:wastenot-system:wastenot-scheduler", "system:serviceaccount:wastenot-system:wastenot-webhook",
 	}, options.Watchers); diff != "" {
@@ -74,6 +77,7 @@ func TestFlagsAreTaken(t *testing.T) {
 		"--target=http://192.0.2.1:9400/metrics", "--target=node-9=http://192.0.2.9:9400/metrics",
 		"--exporter-selector=app in (a, b)", "--scrape-interval=2s", "--idle-window=1h",
 		"--node-labels=topology.kubernetes.io/zone,team", "--health-policy="+write(t, "health.yaml", "probation: 3m"),
+		"--mix-policy="+write(t, "mix.yaml", "halfLife: 9"),
 	)
 	config, err := options.complete()
 	if err != nil {
@@ -92,6 +96,9 @@ func TestFlagsAreTaken(t *testing.T) {
 	}
 	if config.policy.Probation != 3*time.Minute {
 		t.Errorf("probation %s", config.policy.Probation)
+	}
+	if config.mix.HalfLife != 9 {
+		t.Errorf("half life %d", config.mix.HalfLife)
 	}
 	if options.Scrape.Timeout != 0 {
 		t.Error("validating changed the options")
@@ -122,9 +129,12 @@ func TestEveryFaultIsNamedByItsFlag(t *testing.T) {
 		"policy is absent":      {[]string{"--health-policy=/no/health.yaml"}, []string{"--health-policy", "/no/health.yaml"}},
 		"policy field":          {[]string{"--health-policy=" + write(t, "a.yaml", "probatoin: 1m")}, []string{"--health-policy", `"probatoin"`}},
 		"policy value":          {[]string{"--health-policy=" + write(t, "b.yaml", `xid: {"79": {grade: Bad}}`)}, []string{"--health-policy", "xid[79].grade"}},
+		"mix is absent":         {[]string{"--mix-policy=/no/mix.yaml"}, []string{"--mix-policy", "/no/mix.yaml"}},
+		"mix field":             {[]string{"--mix-policy=" + write(t, "c.yaml", "seeds: []")}, []string{"--mix-policy", `"seeds"`}},
+		"mix value":             {[]string{"--mix-policy=" + write(t, "d.yaml", "seed: [{resource: cpu}]")}, []string{"--mix-policy", "seed[0].resource"}},
 		"everything at once": {
-			[]string{"--exporter-selector=", "--target=x", "--scrape-interval=-1s", "--idle-window=-1s", "--watchers=", "--grpc-address=x", "--health-policy=/no/health.yaml"},
-			[]string{"--exporter-selector", "--target", "--scrape-interval", "--idle-window", "--watchers", "--grpc-address", "--health-policy"},
+			[]string{"--exporter-selector=", "--target=x", "--scrape-interval=-1s", "--idle-window=-1s", "--watchers=", "--grpc-address=x", "--health-policy=/no/health.yaml", "--mix-policy=/no/mix.yaml"},
+			[]string{"--exporter-selector", "--target", "--scrape-interval", "--idle-window", "--watchers", "--grpc-address", "--health-policy", "--mix-policy"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

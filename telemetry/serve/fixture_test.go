@@ -60,7 +60,7 @@ func (s *source) Changed() <-chan struct{} {
 func (s *source) change(name string, node *fleet.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next := &fleet.Snapshot{Epoch: s.snapshot.Epoch, Generation: s.snapshot.Generation + 1, Nodes: map[string]*fleet.Node{}}
+	next := &fleet.Snapshot{Epoch: s.snapshot.Epoch, Generation: s.snapshot.Generation + 1, Nodes: map[string]*fleet.Node{}, Mix: s.snapshot.Mix}
 	for other, kept := range s.snapshot.Nodes {
 		next.Nodes[other] = kept
 	}

@@ -86,15 +86,15 @@ func (s *sender) send(event *telemetryv1alpha1.WatchEvent) error {
 }
 
 func snapshotEvent(s *fleet.Snapshot) *telemetryv1alpha1.WatchEvent {
-	snapshot := &telemetryv1alpha1.Snapshot{Generation: s.Generation}
+	snapshot := &telemetryv1alpha1.Snapshot{Generation: s.Generation, Mix: fleet.MixToWire(s.Mix)}
 	for _, node := range s.Nodes {
 		snapshot.Nodes = append(snapshot.Nodes, fleet.ToWire(node))
 	}
 	return &telemetryv1alpha1.WatchEvent{Event: &telemetryv1alpha1.WatchEvent_Snapshot{Snapshot: snapshot}}
 }
 
-// deltaEvent finds what differs by pointer: unchanged nodes are shared between
-// snapshots.
+// deltaEvent finds what differs by pointer: unchanged nodes, and an unchanged mix, are
+// shared between snapshots.
 func deltaEvent(old, next *fleet.Snapshot) *telemetryv1alpha1.WatchEvent {
 	delta := &telemetryv1alpha1.Delta{Generation: next.Generation}
 	for name, node := range next.Nodes {
@@ -106,6 +106,9 @@ func deltaEvent(old, next *fleet.Snapshot) *telemetryv1alpha1.WatchEvent {
 		if next.Nodes[name] == nil {
 			delta.Removed = append(delta.Removed, name)
 		}
+	}
+	if next.Mix != old.Mix {
+		delta.Mix = fleet.MixToWire(next.Mix)
 	}
 	return &telemetryv1alpha1.WatchEvent{Event: &telemetryv1alpha1.WatchEvent_Delta{Delta: delta}}
 }

@@ -157,6 +157,17 @@ func (s *Store) Dismiss(uuid string) {
 	s.publish(d.home.name)
 }
 
+// SetMix publishes what pods ask for lately. The mix must not change any more. One that
+// was published stays until another is: nil changes nothing.
+func (s *Store) SetMix(mix *fleet.Mix) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.snapshot.Load()
+	if mix != nil && !mix.Equal(old.Mix) {
+		s.replace(old.Nodes, mix)
+	}
+}
+
 // EachReading calls back with each published device's last reading, however recent.
 func (s *Store) EachReading(call func(node, uuid, index string, observedAt time.Time)) {
 	s.mu.Lock()
@@ -233,10 +244,15 @@ func (s *Store) publish(names ...string) {
 			nodes[name] = after
 		}
 	}
-	if nodes == nil {
-		return
+	if nodes != nil {
+		s.replace(nodes, old.Mix)
 	}
-	s.snapshot.Store(&fleet.Snapshot{Epoch: s.options.Epoch, Generation: old.Generation + 1, Nodes: nodes})
+}
+
+// replace makes a new snapshot and tells whoever waits.
+func (s *Store) replace(nodes map[string]*fleet.Node, mix *fleet.Mix) {
+	generation := s.snapshot.Load().Generation + 1
+	s.snapshot.Store(&fleet.Snapshot{Epoch: s.options.Epoch, Generation: generation, Nodes: nodes, Mix: mix})
 	close(s.changed)
 	s.changed = make(chan struct{})
 }

@@ -74,17 +74,19 @@ var allowed = []difference{
 	}},
 	{"comments and layout in what the chart writes from values", func(t *testing.T, ofChart, ofBase object) bool {
 		name, _ := child(ofChart, "metadata")["name"].(string)
-		key, ok := settings[name]
+		keys, ok := settings[name]
 		if !ok || ofChart["kind"] != "ConfigMap" {
 			return false
 		}
 		for _, data := range []object{child(ofChart, "data"), child(ofBase, "data")} {
-			text, _ := data[key].(string)
-			var parsed object
-			if err := sigsyaml.UnmarshalStrict([]byte(text), &parsed); err != nil || len(parsed) == 0 {
-				t.Errorf("%s holds %q (%v)", name, text, err)
+			for _, key := range keys {
+				text, _ := data[key].(string)
+				var parsed object
+				if err := sigsyaml.UnmarshalStrict([]byte(text), &parsed); err != nil || len(parsed) == 0 {
+					t.Errorf("%s holds %q as %s (%v)", name, text, key, err)
+				}
+				data[key] = parsed
 			}
-			data[key] = parsed
 		}
 		return true
 	}},

@@ -28,6 +28,7 @@ import (
 	"wastenot.dev/api/v1alpha1"
 	"wastenot.dev/scheduler"
 	"wastenot.dev/telemetry/health"
+	"wastenot.dev/telemetry/mix"
 )
 
 const root = "../../manifests"
@@ -136,7 +137,7 @@ func TestKustomizationsNameEveryFile(t *testing.T) {
 	}
 }
 
-func TestHealthPolicyIsValid(t *testing.T) {
+func TestPoliciesAreValid(t *testing.T) {
 	for name, object := range decodeAll(t) {
 		config, ok := object.(*corev1.ConfigMap)
 		if !ok || config.Name != v1alpha1.PolicyConfigMap {
@@ -144,6 +145,9 @@ func TestHealthPolicyIsValid(t *testing.T) {
 		}
 		if _, err := health.ParsePolicy([]byte(config.Data["health.yaml"])); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := mix.ParsePolicy([]byte(config.Data["mix.yaml"])); err != nil || config.Data["mix.yaml"] == "" {
+			t.Errorf("%s: mix.yaml is %q: %v", name, config.Data["mix.yaml"], err)
 		}
 		return
 	}

@@ -214,7 +214,7 @@ func config(t *testing.T, objects map[string]object, namespace, name, key string
 	return text
 }
 
-// settings are the ConfigMaps whose content the chart makes from values, and its keys.
-var settings = map[string]string{
-	v1alpha1.PolicyConfigMap: "health.yaml", v1alpha1.QuotaConfigMap: v1alpha1.QuotaKey, v1alpha1.PricesConfigMap: v1alpha1.PricesKey,
+// settings are the ConfigMaps whose content the chart makes from values, and their keys.
+var settings = map[string][]string{
+	v1alpha1.PolicyConfigMap: {"health.yaml", "mix.yaml"}, v1alpha1.QuotaConfigMap: {v1alpha1.QuotaKey}, v1alpha1.PricesConfigMap: {v1alpha1.PricesKey},
 }

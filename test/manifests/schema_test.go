@@ -35,6 +35,8 @@ func TestChartRefuses(t *testing.T) {
 		"imagePullSecrets[0].nam=x":                   "'nam' not allowed",
 		"healthPolicy.throtle.suspectAfter=1m":        "'throtle' not allowed",
 		"healthPolicy.xid.94.garde=Healthy":           "'garde' not allowed",
+		"mixPolicy.halflife=9":                        "'halflife' not allowed",
+		"mixPolicy.seed[0].product=a":                 "'product' not allowed",
 		"quota.teams=x":                               "'teams' not allowed",
 		"quota.config.teams[0].limit.devices=1":       "'limit' not allowed",
 		"quota.config.teams[0].limits.device=1":       "'device' not allowed",
@@ -43,6 +45,10 @@ func TestChartRefuses(t *testing.T) {
 		"prices.config.curency=EUR":                   "'curency' not allowed",
 		"quota.config.teams[0].limits.devices=1":      "missing property 'name'",
 		"healthPolicy.xid.94.action=RestartApp":       "missing property 'grade'",
+		"mixPolicy.seed[0].count=1":                   "missing property 'resource'",
+		"mixPolicy.halfLife=0":                        "/mixPolicy/halfLife",
+		"mixPolicy.halfLife=1000000":                  "/mixPolicy/halfLife",
+		"mixPolicy.seed[0].weight=1000000":            "/mixPolicy/seed/0/weight",
 		"scheduler.mode=":                             "/scheduler/mode",
 		"scheduler.mode=primary":                      "/scheduler/mode",
 		"scheduler.replicas=-1":                       "/scheduler/replicas",
@@ -129,6 +135,7 @@ func TestSchemaKnowsWhatTheProgramsRead(t *testing.T) {
 		"quotaConfig":  reflect.TypeFor[v1alpha1.QuotaConfig](),
 		"priceBook":    reflect.TypeFor[v1alpha1.PriceBook](),
 		"healthPolicy": reflect.TypeFor[v1alpha1.HealthPolicy](),
+		"mixPolicy":    reflect.TypeFor[v1alpha1.MixPolicy](),
 	} {
 		t.Run(name, func(t *testing.T) { checkFields(t, root, root.Definitions[name], kind, name) })
 	}

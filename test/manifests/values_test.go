@@ -22,6 +22,7 @@ import (
 	"wastenot.dev/quota"
 	telemetryapp "wastenot.dev/telemetry/app"
 	"wastenot.dev/telemetry/health"
+	"wastenot.dev/telemetry/mix"
 	webhookapp "wastenot.dev/webhook/app"
 )
 
@@ -127,14 +128,19 @@ func TestEveryValueTogether(t *testing.T) {
 	strict(t, rendered)
 	objects := parse(t, rendered)
 
-	policy := config(t, objects, namespace, v1alpha1.PolicyConfigMap, settings[v1alpha1.PolicyConfigMap])
-	for name, check := range map[string]func([]byte) error{
-		v1alpha1.PolicyConfigMap: func(text []byte) error { _, err := health.ParsePolicy(text); return err },
-		v1alpha1.QuotaConfigMap:  func(text []byte) error { _, err := quota.Parse(text); return err },
-		v1alpha1.PricesConfigMap: func(text []byte) error { _, err := pricing.Parse(text); return err },
+	for key, check := range map[string]func([]byte) error{
+		"health.yaml":      func(text []byte) error { _, err := health.ParsePolicy(text); return err },
+		"mix.yaml":         func(text []byte) error { _, err := mix.ParsePolicy(text); return err },
+		v1alpha1.QuotaKey:  func(text []byte) error { _, err := quota.Parse(text); return err },
+		v1alpha1.PricesKey: func(text []byte) error { _, err := pricing.Parse(text); return err },
 	} {
-		if err := check([]byte(config(t, objects, namespace, name, settings[name]))); err != nil {
-			t.Errorf("%s: %v", name, err)
+		for name, keys := range settings {
+			if !slices.Contains(keys, key) {
+				continue
+			}
+			if err := check([]byte(config(t, objects, namespace, name, key))); err != nil {
+				t.Errorf("%s of %s: %v", key, name, err)
+			}
 		}
 	}
 
@@ -142,9 +148,16 @@ func TestEveryValueTogether(t *testing.T) {
 	t.Run("telemetry", func(t *testing.T) {
 		options := telemetryapp.NewOptions()
 		parseFlags(t, options.AddFlags, arguments(t, objects, namespace, "wastenot-telemetry"))
-		options.HealthPolicyFile = filepath.Join(t.TempDir(), "health.yaml")
-		if err := os.WriteFile(options.HealthPolicyFile, []byte(policy), 0o600); err != nil {
-			t.Fatal(err)
+		// What is mounted where the flags say.
+		folder := t.TempDir()
+		for key, file := range map[string]*string{"health.yaml": &options.HealthPolicyFile, "mix.yaml": &options.MixPolicyFile} {
+			if want := "/etc/wastenot/" + key; *file != want {
+				t.Errorf("the flag for %s holds %q, want %q", key, *file, want)
+			}
+			*file = filepath.Join(folder, key)
+			if err := os.WriteFile(*file, []byte(config(t, objects, namespace, v1alpha1.PolicyConfigMap, key)), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if err := options.Validate(); err != nil {
 			t.Error(err)

@@ -198,9 +198,11 @@ func (*WatchEvent_Delta) isWatchEvent_Event() {}
 func (*WatchEvent_Heartbeat) isWatchEvent_Event() {}
 
 type Snapshot struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Generation    uint64                 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
-	Nodes         []*Node                `protobuf:"bytes,2,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Generation uint64                 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	Nodes      []*Node                `protobuf:"bytes,2,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// What is asked for lately. Absent is not known, which is not the same as empty.
+	Mix           *Mix `protobuf:"bytes,3,opt,name=mix,proto3" json:"mix,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -249,13 +251,22 @@ func (x *Snapshot) GetNodes() []*Node {
 	return nil
 }
 
+func (x *Snapshot) GetMix() *Mix {
+	if x != nil {
+		return x.Mix
+	}
+	return nil
+}
+
 type Delta struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Generation uint64                 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Nodes that replace what was known of them.
 	Changed []*Node `protobuf:"bytes,2,rep,name=changed,proto3" json:"changed,omitempty"`
 	// Names of nodes that are gone.
-	Removed       []string `protobuf:"bytes,3,rep,name=removed,proto3" json:"removed,omitempty"`
+	Removed []string `protobuf:"bytes,3,rep,name=removed,proto3" json:"removed,omitempty"`
+	// Replaces the mix that was known; absent where it did not change.
+	Mix           *Mix `protobuf:"bytes,4,opt,name=mix,proto3" json:"mix,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -311,6 +322,13 @@ func (x *Delta) GetRemoved() []string {
 	return nil
 }
 
+func (x *Delta) GetMix() *Mix {
+	if x != nil {
+		return x.Mix
+	}
+	return nil
+}
+
 type Heartbeat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Generation    uint64                 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
@@ -355,6 +373,150 @@ func (x *Heartbeat) GetGeneration() uint64 {
 	return 0
 }
 
+// Mix is what pods ask for lately, by kinds of request.
+type Mix struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The most frequent first, without duplicates.
+	Items         []*MixItem `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Mix) Reset() {
+	*x = Mix{}
+	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Mix) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Mix) ProtoMessage() {}
+
+func (x *Mix) ProtoReflect() protoreflect.Message {
+	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Mix.ProtoReflect.Descriptor instead.
+func (*Mix) Descriptor() ([]byte, []int) {
+	return file_api_telemetry_v1alpha1_fleet_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Mix) GetItems() []*MixItem {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+type MixItem struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The resource that is asked for, such as nvidia.com/gpu.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// How many units of it.
+	Count int32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	// How much of a unit each takes, in thousandths.
+	Milli int32 `protobuf:"varint,3,opt,name=milli,proto3" json:"milli,omitempty"`
+	// What it takes of the machine.
+	CpuMilli  int64 `protobuf:"varint,4,opt,name=cpu_milli,json=cpuMilli,proto3" json:"cpu_milli,omitempty"`
+	MemoryMib int64 `protobuf:"varint,5,opt,name=memory_mib,json=memoryMib,proto3" json:"memory_mib,omitempty"`
+	// The products of which the node must have one, separated by "|"; empty is any.
+	Products string `protobuf:"bytes,6,opt,name=products,proto3" json:"products,omitempty"`
+	// How often it is asked for, beside the others.
+	Weight        int64 `protobuf:"varint,7,opt,name=weight,proto3" json:"weight,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MixItem) Reset() {
+	*x = MixItem{}
+	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MixItem) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MixItem) ProtoMessage() {}
+
+func (x *MixItem) ProtoReflect() protoreflect.Message {
+	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MixItem.ProtoReflect.Descriptor instead.
+func (*MixItem) Descriptor() ([]byte, []int) {
+	return file_api_telemetry_v1alpha1_fleet_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *MixItem) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *MixItem) GetCount() int32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *MixItem) GetMilli() int32 {
+	if x != nil {
+		return x.Milli
+	}
+	return 0
+}
+
+func (x *MixItem) GetCpuMilli() int64 {
+	if x != nil {
+		return x.CpuMilli
+	}
+	return 0
+}
+
+func (x *MixItem) GetMemoryMib() int64 {
+	if x != nil {
+		return x.MemoryMib
+	}
+	return 0
+}
+
+func (x *MixItem) GetProducts() string {
+	if x != nil {
+		return x.Products
+	}
+	return ""
+}
+
+func (x *MixItem) GetWeight() int64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
 type Node struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -369,7 +531,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[5]
+	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -381,7 +543,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[5]
+	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -394,7 +556,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_api_telemetry_v1alpha1_fleet_proto_rawDescGZIP(), []int{5}
+	return file_api_telemetry_v1alpha1_fleet_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Node) GetName() string {
@@ -460,7 +622,7 @@ type Device struct {
 
 func (x *Device) Reset() {
 	*x = Device{}
-	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[6]
+	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -472,7 +634,7 @@ func (x *Device) String() string {
 func (*Device) ProtoMessage() {}
 
 func (x *Device) ProtoReflect() protoreflect.Message {
-	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[6]
+	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -485,7 +647,7 @@ func (x *Device) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Device.ProtoReflect.Descriptor instead.
 func (*Device) Descriptor() ([]byte, []int) {
-	return file_api_telemetry_v1alpha1_fleet_proto_rawDescGZIP(), []int{6}
+	return file_api_telemetry_v1alpha1_fleet_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Device) GetUuid() string {
@@ -644,7 +806,7 @@ type Partition struct {
 
 func (x *Partition) Reset() {
 	*x = Partition{}
-	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[7]
+	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -656,7 +818,7 @@ func (x *Partition) String() string {
 func (*Partition) ProtoMessage() {}
 
 func (x *Partition) ProtoReflect() protoreflect.Message {
-	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[7]
+	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -669,7 +831,7 @@ func (x *Partition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Partition.ProtoReflect.Descriptor instead.
 func (*Partition) Descriptor() ([]byte, []int) {
-	return file_api_telemetry_v1alpha1_fleet_proto_rawDescGZIP(), []int{7}
+	return file_api_telemetry_v1alpha1_fleet_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Partition) GetGi() string {
@@ -740,7 +902,7 @@ type Holder struct {
 
 func (x *Holder) Reset() {
 	*x = Holder{}
-	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[8]
+	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -752,7 +914,7 @@ func (x *Holder) String() string {
 func (*Holder) ProtoMessage() {}
 
 func (x *Holder) ProtoReflect() protoreflect.Message {
-	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[8]
+	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -765,7 +927,7 @@ func (x *Holder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holder.ProtoReflect.Descriptor instead.
 func (*Holder) Descriptor() ([]byte, []int) {
-	return file_api_telemetry_v1alpha1_fleet_proto_rawDescGZIP(), []int{8}
+	return file_api_telemetry_v1alpha1_fleet_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Holder) GetNamespace() string {
@@ -811,7 +973,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[9]
+	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -823,7 +985,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[9]
+	mi := &file_api_telemetry_v1alpha1_fleet_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -836,7 +998,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_api_telemetry_v1alpha1_fleet_proto_rawDescGZIP(), []int{9}
+	return file_api_telemetry_v1alpha1_fleet_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Reason) GetCode() string {
@@ -889,22 +1051,35 @@ const file_api_telemetry_v1alpha1_fleet_proto_rawDesc = "" +
 	"\bsnapshot\x18\x04 \x01(\v2%.wastenot.telemetry.v1alpha1.SnapshotH\x00R\bsnapshot\x12:\n" +
 	"\x05delta\x18\x05 \x01(\v2\".wastenot.telemetry.v1alpha1.DeltaH\x00R\x05delta\x12F\n" +
 	"\theartbeat\x18\x06 \x01(\v2&.wastenot.telemetry.v1alpha1.HeartbeatH\x00R\theartbeatB\a\n" +
-	"\x05event\"c\n" +
+	"\x05event\"\x97\x01\n" +
 	"\bSnapshot\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x127\n" +
-	"\x05nodes\x18\x02 \x03(\v2!.wastenot.telemetry.v1alpha1.NodeR\x05nodes\"~\n" +
+	"\x05nodes\x18\x02 \x03(\v2!.wastenot.telemetry.v1alpha1.NodeR\x05nodes\x122\n" +
+	"\x03mix\x18\x03 \x01(\v2 .wastenot.telemetry.v1alpha1.MixR\x03mix\"\xb2\x01\n" +
 	"\x05Delta\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12;\n" +
 	"\achanged\x18\x02 \x03(\v2!.wastenot.telemetry.v1alpha1.NodeR\achanged\x12\x18\n" +
-	"\aremoved\x18\x03 \x03(\tR\aremoved\"+\n" +
+	"\aremoved\x18\x03 \x03(\tR\aremoved\x122\n" +
+	"\x03mix\x18\x04 \x01(\v2 .wastenot.telemetry.v1alpha1.MixR\x03mix\"+\n" +
 	"\tHeartbeat\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
-	"generation\"\xf1\x01\n" +
+	"generation\"A\n" +
+	"\x03Mix\x12:\n" +
+	"\x05items\x18\x01 \x03(\v2$.wastenot.telemetry.v1alpha1.MixItemR\x05items\"\xb9\x01\n" +
+	"\aMixItem\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x05R\x05count\x12\x14\n" +
+	"\x05milli\x18\x03 \x01(\x05R\x05milli\x12\x1b\n" +
+	"\tcpu_milli\x18\x04 \x01(\x03R\bcpuMilli\x12\x1d\n" +
+	"\n" +
+	"memory_mib\x18\x05 \x01(\x03R\tmemoryMib\x12\x1a\n" +
+	"\bproducts\x18\x06 \x01(\tR\bproducts\x12\x16\n" +
+	"\x06weight\x18\a \x01(\x03R\x06weight\"\xf1\x01\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\tR\x05group\x12E\n" +
@@ -976,48 +1151,53 @@ func file_api_telemetry_v1alpha1_fleet_proto_rawDescGZIP() []byte {
 	return file_api_telemetry_v1alpha1_fleet_proto_rawDescData
 }
 
-var file_api_telemetry_v1alpha1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_api_telemetry_v1alpha1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_api_telemetry_v1alpha1_fleet_proto_goTypes = []any{
 	(*WatchRequest)(nil),          // 0: wastenot.telemetry.v1alpha1.WatchRequest
 	(*WatchEvent)(nil),            // 1: wastenot.telemetry.v1alpha1.WatchEvent
 	(*Snapshot)(nil),              // 2: wastenot.telemetry.v1alpha1.Snapshot
 	(*Delta)(nil),                 // 3: wastenot.telemetry.v1alpha1.Delta
 	(*Heartbeat)(nil),             // 4: wastenot.telemetry.v1alpha1.Heartbeat
-	(*Node)(nil),                  // 5: wastenot.telemetry.v1alpha1.Node
-	(*Device)(nil),                // 6: wastenot.telemetry.v1alpha1.Device
-	(*Partition)(nil),             // 7: wastenot.telemetry.v1alpha1.Partition
-	(*Holder)(nil),                // 8: wastenot.telemetry.v1alpha1.Holder
-	(*Reason)(nil),                // 9: wastenot.telemetry.v1alpha1.Reason
-	nil,                           // 10: wastenot.telemetry.v1alpha1.Node.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
+	(*Mix)(nil),                   // 5: wastenot.telemetry.v1alpha1.Mix
+	(*MixItem)(nil),               // 6: wastenot.telemetry.v1alpha1.MixItem
+	(*Node)(nil),                  // 7: wastenot.telemetry.v1alpha1.Node
+	(*Device)(nil),                // 8: wastenot.telemetry.v1alpha1.Device
+	(*Partition)(nil),             // 9: wastenot.telemetry.v1alpha1.Partition
+	(*Holder)(nil),                // 10: wastenot.telemetry.v1alpha1.Holder
+	(*Reason)(nil),                // 11: wastenot.telemetry.v1alpha1.Reason
+	nil,                           // 12: wastenot.telemetry.v1alpha1.Node.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
 }
 var file_api_telemetry_v1alpha1_fleet_proto_depIdxs = []int32{
-	11, // 0: wastenot.telemetry.v1alpha1.WatchEvent.sent_at:type_name -> google.protobuf.Timestamp
+	13, // 0: wastenot.telemetry.v1alpha1.WatchEvent.sent_at:type_name -> google.protobuf.Timestamp
 	2,  // 1: wastenot.telemetry.v1alpha1.WatchEvent.snapshot:type_name -> wastenot.telemetry.v1alpha1.Snapshot
 	3,  // 2: wastenot.telemetry.v1alpha1.WatchEvent.delta:type_name -> wastenot.telemetry.v1alpha1.Delta
 	4,  // 3: wastenot.telemetry.v1alpha1.WatchEvent.heartbeat:type_name -> wastenot.telemetry.v1alpha1.Heartbeat
-	5,  // 4: wastenot.telemetry.v1alpha1.Snapshot.nodes:type_name -> wastenot.telemetry.v1alpha1.Node
-	5,  // 5: wastenot.telemetry.v1alpha1.Delta.changed:type_name -> wastenot.telemetry.v1alpha1.Node
-	10, // 6: wastenot.telemetry.v1alpha1.Node.labels:type_name -> wastenot.telemetry.v1alpha1.Node.LabelsEntry
-	6,  // 7: wastenot.telemetry.v1alpha1.Node.devices:type_name -> wastenot.telemetry.v1alpha1.Device
-	9,  // 8: wastenot.telemetry.v1alpha1.Device.reasons:type_name -> wastenot.telemetry.v1alpha1.Reason
-	11, // 9: wastenot.telemetry.v1alpha1.Device.observed_at:type_name -> google.protobuf.Timestamp
-	12, // 10: wastenot.telemetry.v1alpha1.Device.budget:type_name -> google.protobuf.Duration
-	11, // 11: wastenot.telemetry.v1alpha1.Device.activity_since:type_name -> google.protobuf.Timestamp
-	7,  // 12: wastenot.telemetry.v1alpha1.Device.partitions:type_name -> wastenot.telemetry.v1alpha1.Partition
-	8,  // 13: wastenot.telemetry.v1alpha1.Device.holders:type_name -> wastenot.telemetry.v1alpha1.Holder
-	11, // 14: wastenot.telemetry.v1alpha1.Device.clean_since:type_name -> google.protobuf.Timestamp
-	11, // 15: wastenot.telemetry.v1alpha1.Partition.activity_since:type_name -> google.protobuf.Timestamp
-	8,  // 16: wastenot.telemetry.v1alpha1.Partition.holders:type_name -> wastenot.telemetry.v1alpha1.Holder
-	11, // 17: wastenot.telemetry.v1alpha1.Reason.first_seen:type_name -> google.protobuf.Timestamp
-	0,  // 18: wastenot.telemetry.v1alpha1.Fleet.Watch:input_type -> wastenot.telemetry.v1alpha1.WatchRequest
-	1,  // 19: wastenot.telemetry.v1alpha1.Fleet.Watch:output_type -> wastenot.telemetry.v1alpha1.WatchEvent
-	19, // [19:20] is the sub-list for method output_type
-	18, // [18:19] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	7,  // 4: wastenot.telemetry.v1alpha1.Snapshot.nodes:type_name -> wastenot.telemetry.v1alpha1.Node
+	5,  // 5: wastenot.telemetry.v1alpha1.Snapshot.mix:type_name -> wastenot.telemetry.v1alpha1.Mix
+	7,  // 6: wastenot.telemetry.v1alpha1.Delta.changed:type_name -> wastenot.telemetry.v1alpha1.Node
+	5,  // 7: wastenot.telemetry.v1alpha1.Delta.mix:type_name -> wastenot.telemetry.v1alpha1.Mix
+	6,  // 8: wastenot.telemetry.v1alpha1.Mix.items:type_name -> wastenot.telemetry.v1alpha1.MixItem
+	12, // 9: wastenot.telemetry.v1alpha1.Node.labels:type_name -> wastenot.telemetry.v1alpha1.Node.LabelsEntry
+	8,  // 10: wastenot.telemetry.v1alpha1.Node.devices:type_name -> wastenot.telemetry.v1alpha1.Device
+	11, // 11: wastenot.telemetry.v1alpha1.Device.reasons:type_name -> wastenot.telemetry.v1alpha1.Reason
+	13, // 12: wastenot.telemetry.v1alpha1.Device.observed_at:type_name -> google.protobuf.Timestamp
+	14, // 13: wastenot.telemetry.v1alpha1.Device.budget:type_name -> google.protobuf.Duration
+	13, // 14: wastenot.telemetry.v1alpha1.Device.activity_since:type_name -> google.protobuf.Timestamp
+	9,  // 15: wastenot.telemetry.v1alpha1.Device.partitions:type_name -> wastenot.telemetry.v1alpha1.Partition
+	10, // 16: wastenot.telemetry.v1alpha1.Device.holders:type_name -> wastenot.telemetry.v1alpha1.Holder
+	13, // 17: wastenot.telemetry.v1alpha1.Device.clean_since:type_name -> google.protobuf.Timestamp
+	13, // 18: wastenot.telemetry.v1alpha1.Partition.activity_since:type_name -> google.protobuf.Timestamp
+	10, // 19: wastenot.telemetry.v1alpha1.Partition.holders:type_name -> wastenot.telemetry.v1alpha1.Holder
+	13, // 20: wastenot.telemetry.v1alpha1.Reason.first_seen:type_name -> google.protobuf.Timestamp
+	0,  // 21: wastenot.telemetry.v1alpha1.Fleet.Watch:input_type -> wastenot.telemetry.v1alpha1.WatchRequest
+	1,  // 22: wastenot.telemetry.v1alpha1.Fleet.Watch:output_type -> wastenot.telemetry.v1alpha1.WatchEvent
+	22, // [22:23] is the sub-list for method output_type
+	21, // [21:22] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_api_telemetry_v1alpha1_fleet_proto_init() }
@@ -1036,7 +1216,7 @@ func file_api_telemetry_v1alpha1_fleet_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_telemetry_v1alpha1_fleet_proto_rawDesc), len(file_api_telemetry_v1alpha1_fleet_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
