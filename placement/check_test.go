@@ -160,7 +160,7 @@ func TestACleanNodeCostsNoAllocation(t *testing.T) {
 	if allocations := testing.AllocsPerRun(100, func() { Check(&view, smallMIG) }); allocations > 0 {
 		t.Errorf("Check: %v allocations", allocations)
 	}
-	if allocations := testing.AllocsPerRun(100, func() { Score(&view, smallMIG) }); allocations > 0 {
+	if allocations := testing.AllocsPerRun(100, func() { Score(&view, smallMIG, 0) }); allocations > 0 {
 		t.Errorf("Score: %v allocations", allocations)
 	}
 }

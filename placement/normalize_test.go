@@ -73,7 +73,7 @@ func TestManyUnitsAreStillPacked(t *testing.T) {
 	for range pods {
 		scores := make([]int64, len(nodes))
 		for i := range nodes {
-			scores[i] = Score(&nodes[i], accelerator.Request{Kind: accelerator.KindDevice, Count: 1})
+			scores[i] = Score(&nodes[i], accelerator.Request{Kind: accelerator.KindDevice, Count: 1}, 0)
 		}
 		Normalize(scores)
 		best := 0

@@ -36,6 +36,12 @@ func tierOf(grade v1alpha1.Grade) tier {
 	}
 }
 
+// Tier is how much speaks against the devices of the node that the request may get: 0 is
+// nothing, more is worse. The kubelet may pick any of them, so the worst fit one counts.
+func Tier(v *View, want accelerator.Request) int8 {
+	return int8(tierHealthy - v.worstTier(want))
+}
+
 // Ranked is one device in the order in which it should be given out.
 type Ranked struct {
 	UUID, Index string

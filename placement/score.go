@@ -6,8 +6,12 @@ import (
 	"wastenot.dev/internal/accelerator"
 )
 
-// full is the packing part of a score when the node would be full: parts per million.
-const full = 1_000_000
+// The packing part of a score, from 0 to full: what is lost counts in lostUnits, and how
+// full the node is decides between equal losses, for it is always less than one.
+const (
+	full     = 1 << 44
+	lostUnit = 1 << 20
+)
 
 // tierWidth keeps the tiers of health apart whatever the packing.
 const tierWidth = 2 * full
@@ -17,10 +21,17 @@ const tierWidth = 2 * full
 //
 // Health comes first. The kubelet may give the request any of its free devices, so
 // the node is worth what the worst fit device that serves the request is worth.
-// Within a tier the fuller node wins, which keeps partly used devices full and whole
-// ones whole.
-func Score(v *View, want accelerator.Request) int64 {
-	return int64(v.worstTier(want))*tierWidth + v.pack(want)
+// Within a tier the node wins that loses least for the requests to come: lost is what
+// package packing says of that, in thousandths of a device, 0 where it says nothing.
+// Where two lose the same, the fuller one wins.
+func Score(v *View, want accelerator.Request, lost int64) int64 {
+	return int64(v.worstTier(want))*tierWidth + pack(lost) + v.fullness(want)
+}
+
+// ScoreAt is the score of the node at the position, from 0, of a list of nodes from best
+// to worst, whose Tier is known.
+func ScoreAt(worse int8, position int) int64 {
+	return int64(max(tierHealthy-tier(worse), 0))*tierWidth + pack(int64(position))
 }
 
 // What Normalize makes of scores: MaxScore is the most, tierStep lies between the
@@ -76,11 +87,16 @@ func (v *View) worstTier(want accelerator.Request) tier {
 	return worst
 }
 
-// pack is how full the node would be, 0 to full.
-func (v *View) pack(want accelerator.Request) int64 {
+func pack(lost int64) int64 {
+	const most = full/2/lostUnit - 1
+	return full/2 - min(max(lost, -most), most)*lostUnit
+}
+
+// fullness is how full the node would be, from 0 to less than lostUnit.
+func (v *View) fullness(want accelerator.Request) int64 {
 	used := v.Requested + want.Count
 	if v.Allocatable <= 0 || used <= 0 {
 		return 0
 	}
-	return int64(full * min(1, float64(used)/float64(v.Allocatable)))
+	return int64((lostUnit - 1) * min(1, float64(used)/float64(v.Allocatable)))
 }

@@ -26,7 +26,7 @@ func TestABetterGradeBeatsAnyPacking(t *testing.T) {
 	score := func(grade v1alpha1.Grade, fill View) int64 {
 		// The worst device counts, so a healthy one beside it changes nothing.
 		fill.Node = node(device(0), device(1, graded(grade)))
-		got := Score(&fill, wholeGPU)
+		got := Score(&fill, wholeGPU, 0)
 		if got < 0 || got/tierWidth >= int64(tierCount) {
 			t.Errorf("%s, %d of %d: score %d", grade, fill.Requested, fill.Allocatable, got)
 		}
@@ -65,7 +65,7 @@ func TestScoreTier(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := tier(Score(&test.view, wholeGPU) / tierWidth); got != test.want {
+			if got := tier(Score(&test.view, wholeGPU, 0) / tierWidth); got != test.want {
 				t.Errorf("tier %d, want %d", got, test.want)
 			}
 		})
@@ -79,8 +79,8 @@ func TestTheFullerNodeWinsWithinATier(t *testing.T) {
 		allocatable := random.Int64N(64) + 1
 		emptier, fuller := random.Int64N(allocatable), random.Int64N(allocatable)
 		emptier, fuller = min(emptier, fuller), max(emptier, fuller)
-		a := Score(&View{Node: fleetNode, Allocatable: allocatable, Requested: emptier}, wholeGPU)
-		b := Score(&View{Node: fleetNode, Allocatable: allocatable, Requested: fuller}, wholeGPU)
+		a := Score(&View{Node: fleetNode, Allocatable: allocatable, Requested: emptier}, wholeGPU, 0)
+		b := Score(&View{Node: fleetNode, Allocatable: allocatable, Requested: fuller}, wholeGPU, 0)
 		if a > b || (emptier < fuller && a == b) {
 			t.Fatalf("%d of %d scores %d, %d of %d only %d", emptier, allocatable, a, fuller, allocatable, b)
 		}
@@ -91,7 +91,7 @@ func TestScoreIsInRangeOnEveryNode(t *testing.T) {
 	for seed := range uint64(20_000) {
 		w := randomWorld(rand.New(rand.NewPCG(seed, 2)))
 		w.view.Requested = int64(seed % 20)
-		if got := Score(&w.view, w.want); got < 0 || got/tierWidth >= int64(tierCount) {
+		if got := Score(&w.view, w.want, 0); got < 0 || got/tierWidth >= int64(tierCount) {
 			t.Fatalf("seed %d: score %d\n%s", seed, got, w)
 		}
 	}

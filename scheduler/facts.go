@@ -41,6 +41,9 @@ type facts struct {
 	lifts  atomic.Uint64
 	parked *parked
 	book   *book
+	roster *roster
+	// widened are the pods for which the short list was too short once.
+	widened *parked
 	// activate and gone are the scheduling queue and the pods as the API server has
 	// them; nil where there are none.
 	activate func(klog.Logger, map[string]*corev1.Pod)
@@ -55,7 +58,7 @@ type facts struct {
 // newFacts wires the sources; watch is nil when no telemetry is configured. Nothing
 // runs until start.
 func newFacts(watch *fleet.Client, quarantines *quarantine.Informer, staleAfter time.Duration, clk clock.PassiveClock) *facts {
-	f := &facts{fleet: noTelemetry{}, quarantines: quarantines, staleAfter: staleAfter, clock: clk, parked: newParked(), book: newBook()}
+	f := &facts{fleet: noTelemetry{}, quarantines: quarantines, staleAfter: staleAfter, clock: clk, parked: newParked(), book: newBook(), roster: newRoster(), widened: newParked()}
 	if watch != nil {
 		f.fleet = watch
 		watch.OnChange(f.fleetChanged)
@@ -93,6 +96,7 @@ func (f *facts) stale() bool {
 // fleetChanged wakes parked pods when a node that may have turned them away is not
 // what it was.
 func (f *facts) fleetChanged(change fleet.Change) {
+	f.roster.touch(change.Nodes...)
 	opened, different := false, false
 	for _, name := range change.Nodes {
 		old, current := change.Old.Node(name), change.New.Node(name)
@@ -111,6 +115,8 @@ func (f *facts) fleetChanged(change fleet.Change) {
 // list, until which every accelerator pod is parked.
 func (f *facts) quarantinesChanged(old, current *quarantine.Set) {
 	f.verdicts.Add(1)
+	f.roster.touch(old.Nodes()...)
+	f.roster.touch(current.Nodes()...)
 	if old.Version() == 0 || quarantine.Lifted(old, current) {
 		f.wakeParked("a quarantine ended")
 	}

@@ -151,10 +151,11 @@ func newBench(t *testing.T, nodes ...*corev1.Node) *bench {
 	}
 	b.Plugin = &Plugin{
 		nodes:   b.nodes,
+		packs:   true,
 		waiting: func(pod *corev1.Pod) bool { return b.onPermit[pod.UID] },
 		facts: &facts{
 			fleet: b.fleet, quarantines: b.quarantines, staleAfter: 10 * time.Second, clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0)),
-			parked: newParked(), book: newBook(), activate: b.queue.activate, recorder: b.events,
+			parked: newParked(), book: newBook(), roster: newRoster(), widened: newParked(), activate: b.queue.activate, recorder: b.events,
 		},
 	}
 	return b
@@ -205,20 +206,57 @@ func (c *fakeCycle) Write(key fwk.StateKey, data fwk.StateData) { c.data.Store(k
 // fakeNodeInfo is a node in a cycle. What it does not do is not used.
 type fakeNodeInfo struct {
 	fwk.NodeInfo
-	fwk.Resource
 
-	node      *corev1.Node
-	requested map[corev1.ResourceName]int64
+	node       *corev1.Node
+	requested  map[corev1.ResourceName]int64
+	generation int64
+	pods       int
 }
 
 // Node returns the node.
 func (i *fakeNodeInfo) Node() *corev1.Node { return i.node }
 
 // GetRequested returns what pods have.
-func (i *fakeNodeInfo) GetRequested() fwk.Resource { return i }
+func (i *fakeNodeInfo) GetRequested() fwk.Resource { return fakeResource{counts: i.requested} }
 
-// GetScalarResources returns the extended resources of it.
-func (i *fakeNodeInfo) GetScalarResources() map[corev1.ResourceName]int64 { return i.requested }
+// GetAllocatable returns what the node has.
+func (i *fakeNodeInfo) GetAllocatable() fwk.Resource {
+	counts := map[corev1.ResourceName]int64{}
+	for name, quantity := range i.node.Status.Allocatable {
+		counts[name] = quantity.Value()
+	}
+	return fakeResource{counts: counts}
+}
+
+// GetGeneration is what was set.
+func (i *fakeNodeInfo) GetGeneration() int64 { return i.generation }
+
+// GetPods returns as many pods as were set.
+func (i *fakeNodeInfo) GetPods() []fwk.PodInfo { return make([]fwk.PodInfo, i.pods) }
+
+// fakeResource is an amount of everything, CPU in whole ones.
+type fakeResource struct {
+	fwk.Resource
+
+	counts map[corev1.ResourceName]int64
+}
+
+// GetMilliCPU returns thousandths of a CPU.
+func (r fakeResource) GetMilliCPU() int64 { return r.counts["cpu"] * 1000 }
+
+// GetMemory returns bytes.
+func (r fakeResource) GetMemory() int64 { return r.counts["memory"] }
+
+// GetAllowedPodNumber returns how many pods there may be: 110 where it was not said.
+func (r fakeResource) GetAllowedPodNumber() int {
+	if pods, said := r.counts["pods"]; said {
+		return int(pods)
+	}
+	return 110
+}
+
+// GetScalarResources returns the extended resources.
+func (r fakeResource) GetScalarResources() map[corev1.ResourceName]int64 { return r.counts }
 
 func listOf(counts map[corev1.ResourceName]int64) corev1.ResourceList {
 	list := corev1.ResourceList{}

@@ -11,12 +11,15 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"wastenot.dev/internal/accelerator"
+	"wastenot.dev/placement/packing"
+	"wastenot.dev/placement/podrequest"
 )
 
 const notReady = "the quarantines have not been read yet, so no device is known to be safe; retried once they are"
 
-// PreFilter captures the facts that the whole cycle works from, and turns away a pod
-// for which no node offers what it asks for.
+// PreFilter captures the facts that the whole cycle works from, turns away a pod for
+// which no node offers what it asks for, and returns the nodes where it would be packed
+// best.
 func (p *Plugin) PreFilter(_ context.Context, cycle fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	requests := accelerator.RequestOf(pod)
 	if len(requests) == 0 {
@@ -38,11 +41,19 @@ func (p *Plugin) PreFilter(_ context.Context, cycle fwk.CycleState, pod *corev1.
 			return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reason)
 		}
 	}
-	cycle.Write(stateKey, p.facts.newState(judged))
+	s := p.facts.newState(judged)
+	cycle.Write(stateKey, s)
 	if len(judged) == 0 {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	return nil, nil
+	if !p.packs {
+		return nil, nil
+	}
+	var asked []packing.Request
+	if len(judged) == len(requests) {
+		asked = podrequest.Of(pod)
+	}
+	return p.facts.rank(s, pod, asked, nodes), nil
 }
 
 func (p *Plugin) claimed(want accelerator.Request) bool {

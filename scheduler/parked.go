@@ -41,6 +41,13 @@ func (p *parked) all() map[string]*corev1.Pod {
 	return out
 }
 
+func (p *parked) has(uid types.UID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, found := p.pods[uid]
+	return found
+}
+
 func (p *parked) len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

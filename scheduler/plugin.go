@@ -30,11 +30,14 @@ type Plugin struct {
 	// byClaim tells whether a DeviceClass serves the extended resource, so that nodes
 	// need not have it in their capacity; nil means never.
 	byClaim func(corev1.ResourceName) bool
+	// packs tells whether the plugin chooses among the nodes that may be used.
+	packs bool
 }
 
 var (
 	_ fwk.PreFilterPlugin   = &Plugin{}
 	_ fwk.FilterPlugin      = &Plugin{}
+	_ fwk.PostFilterPlugin  = &Plugin{}
 	_ fwk.PreScorePlugin    = &Plugin{}
 	_ fwk.ScorePlugin       = &Plugin{}
 	_ fwk.ReservePlugin     = &Plugin{}
@@ -55,7 +58,7 @@ func (p *Plugin) Close() error {
 }
 
 // Factory makes the plugin for each profile that enables it. The profiles of one
-// process share one view of the fleet, so they must be given equal args.
+// process share one view of the fleet, so they must be given equal args but for Packing.
 type Factory struct {
 	shared *facts
 	args   v1alpha1.AcceleratorsArgs
@@ -68,8 +71,10 @@ func (f *Factory) New(ctx context.Context, object runtime.Object, handle fwk.Han
 	if err != nil {
 		return nil, err
 	}
+	packs := args.Packing == nil || *args.Packing
+	args.Packing = nil
 	if f.shared != nil && !apiequality.Semantic.DeepEqual(f.args, args) {
-		return nil, fmt.Errorf("plugin %s is configured differently in two profiles: give both the same args", Name)
+		return nil, fmt.Errorf("plugin %s is configured differently in two profiles: give both the same args but for packing", Name)
 	}
 	if f.shared == nil {
 		shared, err := newShared(ctx, args, handle)
@@ -83,6 +88,7 @@ func (f *Factory) New(ctx context.Context, object runtime.Object, handle fwk.Han
 		nodes:   listerNodes{handle.SharedInformerFactory().Core().V1().Nodes().Lister()},
 		waiting: func(pod *corev1.Pod) bool { return handle.GetWaitingPod(pod.UID) != nil },
 		byClaim: claimedBy(handle),
+		packs:   packs,
 	}, nil
 }
 

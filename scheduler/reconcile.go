@@ -27,6 +27,8 @@ func (f *facts) watchPods(ctx context.Context, informer cache.SharedIndexInforme
 			}
 			if pod, ok := object.(*corev1.Pod); ok {
 				f.parked.remove(pod.UID)
+				f.widened.remove(pod.UID)
+				f.roster.forget(pod.UID)
 				f.book.remove(pod.UID)
 			}
 		},
@@ -53,6 +55,8 @@ func (f *facts) podUpdated(ctx context.Context, pod *corev1.Pod) {
 		return
 	}
 	f.parked.remove(pod.UID) // Also when another scheduler placed it.
+	f.widened.remove(pod.UID)
+	f.roster.forget(pod.UID)
 	ids := assignedDevices(pod)
 	finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	if len(ids) == 0 && !finished {

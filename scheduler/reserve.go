@@ -35,6 +35,7 @@ func (p *Plugin) Reserve(ctx context.Context, cycle fwk.CycleState, pod *corev1.
 	}
 	p.facts.book.enter(pod, nodeName)
 	p.facts.parked.remove(pod.UID)
+	p.facts.widened.remove(pod.UID)
 	p.record(ctx, s, pod, nodeName)
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"wastenot.dev/internal/fleet"
 	"wastenot.dev/internal/quarantine"
 	"wastenot.dev/placement"
+	"wastenot.dev/placement/packing"
 )
 
 const stateKey fwk.StateKey = Name
@@ -24,6 +25,13 @@ type state struct {
 	fleet       *fleet.Snapshot
 	quarantines *quarantine.Set
 	stale       bool
+	// asked are the requests as packing sees them, one for each of requests; none where
+	// packing has no say.
+	asked []packing.Request
+	// scores has what the nodes of the short list are worth; narrowed tells that there is
+	// one.
+	scores   map[string]int64
+	narrowed bool
 	// lifts is how often something had been lifted when the facts were read.
 	lifts uint64
 	// parked tells that the pod was turned away once in this cycle.

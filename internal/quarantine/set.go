@@ -2,6 +2,7 @@ package quarantine
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"wastenot.dev/api/v1alpha1"
@@ -26,6 +27,9 @@ type Entry struct {
 	// allocatable by itself.
 	VendorExcludes bool
 }
+
+// Nodes returns the names of the nodes with quarantines, in no order.
+func (s *Set) Nodes() []string { return slices.Collect(maps.Keys(s.byNode)) }
 
 // OnNode returns the node's quarantined devices, in order of UUID.
 func (s *Set) OnNode(name string) []Entry { return s.byNode[name] }

@@ -16,9 +16,11 @@ type ranking struct {
 	used uint64
 }
 
-// ranked is a node in a ranking. Names decide between equal costs.
+// ranked is a node in a ranking. Between equal costs the node with less room wins, so that
+// nodes fill up one after the other, and then the name.
 type ranked struct {
 	cost Cost
+	room int64
 	name string
 	node int32
 }
@@ -26,6 +28,9 @@ type ranked struct {
 func (a ranked) less(b ranked) bool {
 	if a.cost != b.cost {
 		return a.cost.less(b.cost)
+	}
+	if a.room != b.room {
+		return a.room < b.room
 	}
 	return a.name < b.name
 }
@@ -77,6 +82,6 @@ func (r *ranking) update(x *Index, i int) {
 	if !ok {
 		return
 	}
-	old.ranked, old.in = ranked{cost, node.name, int32(i)}, true
+	old.ranked, old.in = ranked{cost, node.state.room(), node.name, int32(i)}, true
 	r.tree.ReplaceOrInsert(old.ranked)
 }
