@@ -65,6 +65,23 @@ fuzz: ## Run every fuzz target for FUZZTIME
 bench: ## Run the benchmarks and compare them with the saved ones (BENCH, COUNT, PACKAGES)
 	@hack/bench.sh
 
+# Where the trace lies, and what is run: make bench-packing DIR=folder PACKING='-trace default -policy fgd'
+DIR ?= test/perf/packing/testdata/openb
+PACKING ?= -trace all
+FAULTS ?= 2
+
+.PHONY: bench-packing
+bench-packing: ## Replay the openb trace under each policy, then with FAULTS percent of devices bad
+	@go run ./test/perf/packing -dir $(DIR) $(PACKING)
+	@go run ./test/perf/packing -dir $(DIR) -policy fgd,wastenot -faults $(FAULTS)
+
+# Flags of hack/bench-scheduling.sh, as in: make bench-scheduling SCHEDULING='--pairs 3 --workload gpu-1000/'
+SCHEDULING ?=
+
+.PHONY: bench-scheduling
+bench-scheduling: ## Compare the throughput with stock kube-scheduler, in pairs; takes more than an hour
+	@hack/bench-scheduling.sh $(SCHEDULING)
+
 .PHONY: lint
 lint: ## Run the linters
 	@$(TOOL) buf lint
