@@ -85,7 +85,8 @@ func (f *Forecast) chooseUnit(n *Node, r *Request, cost *Cost, takes *[]Take) bo
 			d.Free = o.free
 			o.cost.Price -= f.Value(n)
 			d.Free = was
-			if o.cost.less(best.cost) {
+			// Of equal ones, the device that has less to spare.
+			if o.cost.less(best.cost) || (o.cost == best.cost && o.free < best.free) {
 				best = o
 			}
 		}
@@ -104,24 +105,33 @@ func (f *Forecast) chooseUnit(n *Node, r *Request, cost *Cost, takes *[]Take) bo
 func (f *Forecast) listOptions(n *Node, r *Request) {
 	f.options = f.options[:0]
 	for i := range n.Devices {
-		d := &n.Devices[i]
-		if slices.Contains(n.Devices[:i], *d) {
+		if !slices.Contains(n.Devices[:i], n.Devices[i]) {
+			f.addPlaces(n, i, r)
+		}
+	}
+}
+
+// listPlaces lists the places for one unit on one device.
+func (f *Forecast) listPlaces(n *Node, device int, r *Request) {
+	f.options = f.options[:0]
+	f.addPlaces(n, device, r)
+}
+
+func (f *Forecast) addPlaces(n *Node, device int, r *Request) {
+	d := &n.Devices[device]
+	cost := Cost{Tier: d.Tier, Price: int64(d.Busy) * sequences}
+	if d.Layout.parts == nil {
+		if unit := uint64(max(r.Milli, 0)); d.Layout.kind == r.Kind && d.Free >= unit {
+			f.options = append(f.options, option{Take{device, -1}, d.Free - unit, cost})
+		}
+		return
+	}
+	for part := range d.Layout.parts {
+		if d.Layout.parts[part].Kind != r.Kind {
 			continue
 		}
-		cost := Cost{Tier: d.Tier, Price: int64(d.Busy) * sequences}
-		if d.Layout.parts == nil {
-			if unit := uint64(max(r.Milli, 0)); d.Layout.kind == r.Kind && d.Free >= unit {
-				f.options = append(f.options, option{Take{i, -1}, d.Free - unit, cost})
-			}
-			continue
-		}
-		for part := range d.Layout.parts {
-			if d.Layout.parts[part].Kind != r.Kind {
-				continue
-			}
-			if free, ok := d.Layout.Take(d.Free, part); ok {
-				f.options = append(f.options, option{Take{i, part}, free, cost})
-			}
+		if free, ok := d.Layout.Take(d.Free, part); ok {
+			f.options = append(f.options, option{Take{device, part}, free, cost})
 		}
 	}
 }

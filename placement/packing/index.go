@@ -172,6 +172,17 @@ func (x *Index) Choose(name string, r *Request) ([]Take, Cost, bool) {
 	return takes, cost, ok
 }
 
+// Rank returns the places on the node for one unit of the request, the best first, each
+// with its reason; none when the node is not known or has too little for it.
+func (x *Index) Rank(name string, r *Request) []Ranked {
+	i, known := x.byName[name]
+	if !known || !x.nodes[i].live {
+		return nil
+	}
+	x.foresee()
+	return x.forecast.Rank(&x.nodes[i].state, r)
+}
+
 // ranking returns the ranking for requests of the kind, brought up to date.
 func (x *Index) ranking(r *Request) *ranking {
 	x.foresee()
