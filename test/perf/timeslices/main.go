@@ -1,0 +1,38 @@
+// Command timeslices replays pods that share GPUs by time slices under several policies,
+// and prints how much busy pods are in each other's way and how many GPUs are used.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "timeslices:", err)
+		os.Exit(1)
+	}
+}
+
+// run does what the arguments say and prints the table to out.
+func run(ctx context.Context, args []string, out, usage io.Writer) error {
+	opts, err := parse(args, usage)
+	if err != nil {
+		return err
+	}
+	lines, err := opts.runAll(ctx)
+	if err != nil {
+		return err
+	}
+	return printTable(out, lines)
+}
