@@ -68,12 +68,26 @@ bench: ## Run the benchmarks and compare them with the saved ones (BENCH, COUNT,
 # Where the trace lies, and what is run: make bench-packing DIR=folder PACKING='-trace default -policy fgd'
 DIR ?= test/perf/packing/testdata/openb
 PACKING ?= -trace all
+MIG ?=
+SLICES ?=
 FAULTS ?= 2
 
 .PHONY: bench-packing
 bench-packing: ## Replay the openb trace under each policy, then with FAULTS percent of devices bad
 	@go run ./test/perf/packing -dir $(DIR) $(PACKING)
 	@go run ./test/perf/packing -dir $(DIR) -policy fgd,wastenot -faults $(FAULTS)
+
+.PHONY: bench-mig
+bench-mig: ## Replay MIG requests that come and go, and time slices whose users work and rest (MIG, SLICES)
+	@go run ./test/perf/mig $(MIG)
+	@go run ./test/perf/timeslices $(SLICES)
+
+# Every heavy benchmark in a form that shows that it works; its figures say little.
+.PHONY: bench-short
+bench-short: ## A short form of the benchmarks below, in about three minutes
+	@$(MAKE) bench-packing PACKING='-trace default -policy fgd,wastenot -seeds 42' FAULTS='2 -seeds 42'
+	@$(MAKE) bench-mig MIG='-geometry A100 -mix uniform -load 100 -seeds 42 -arrivals 1000' SLICES='-seeds 42'
+	@hack/bench-scheduling.sh --short
 
 # Flags of hack/bench-scheduling.sh, as in: make bench-scheduling SCHEDULING='--pairs 3 --workload gpu-1000/'
 SCHEDULING ?=

@@ -18,7 +18,7 @@ type Take struct {
 type Cost struct {
 	// Tier is that of the worst device it gets. A lower tier is better at any price.
 	Tier int8
-	// Price is the value that the node loses, as a sum over all sequences (Mean divides).
+	// Price is the value that the node loses, times Scale.
 	// Lower is better. What the request itself takes is in it.
 	Price int64
 }
@@ -45,21 +45,49 @@ func (f *Forecast) Choose(n *Node, r *Request) ([]Take, Cost, bool) {
 // choose is Choose for a node whose value is known and for a request of which the node
 // may have too little CPU or memory; takes may be nil.
 func (f *Forecast) choose(n *Node, r *Request, before int64, takes *[]Take) (Cost, bool) {
+	if !n.offers(r) {
+		return Cost{}, false
+	}
 	f.devices = append(f.devices[:0], n.Devices...)
 	after := Node{Product: n.Product, CPUMilli: max(n.CPUMilli-r.CPUMilli, 0), MemoryMiB: max(n.MemoryMiB-r.MemoryMiB, 0), Devices: f.devices}
 	var cost Cost
 	if r.Kind != "" {
-		for range r.Count {
-			if !f.chooseUnit(&after, r, &cost, takes) {
-				return Cost{}, false
+		if !f.chooseUnits(&after, r, &cost, takes) {
+			// The best places for the first units left none for the last.
+			copy(f.devices, n.Devices)
+			cost = Cost{}
+			if takes != nil {
+				*takes = (*takes)[:0]
 			}
+			f.chooseFirst(&after, r, &cost, takes)
 		}
 		if n.untouched() {
-			cost.Price += openingCost * sequences
+			cost.Price += openingCost * Scale
 		}
 	}
 	cost.Price += before - f.Value(&after)
 	return cost, true
+}
+
+// chooseUnits takes the best place for each unit in turn; false when none is left for one.
+func (f *Forecast) chooseUnits(n *Node, r *Request, cost *Cost, takes *[]Take) bool {
+	for range r.Count {
+		if !f.chooseUnit(n, r, cost, takes) {
+			return false
+		}
+	}
+	return true
+}
+
+// chooseFirst takes the first place for each unit, as Fits does, so that there are enough.
+func (f *Forecast) chooseFirst(n *Node, r *Request, cost *Cost, takes *[]Take) {
+	left := r.Count
+	for i := range n.Devices {
+		for f.listPlaces(n, i, r); left > 0 && len(f.options) > 0; f.listPlaces(n, i, r) {
+			n.take(&f.options[0], cost, takes)
+			left--
+		}
+	}
 }
 
 // option is one place for a unit.
@@ -91,14 +119,19 @@ func (f *Forecast) chooseUnit(n *Node, r *Request, cost *Cost, takes *[]Take) bo
 			}
 		}
 	}
-	d := &n.Devices[best.take.Device]
-	d.Free = best.free
-	cost.Tier = max(cost.Tier, d.Tier)
-	cost.Price += int64(d.Busy) * sequences
-	if takes != nil {
-		*takes = append(*takes, best.take)
-	}
+	n.take(best, cost, takes)
 	return true
+}
+
+// take takes the place and adds what it costs beside the value that is lost.
+func (n *Node) take(o *option, cost *Cost, takes *[]Take) {
+	d := &n.Devices[o.take.Device]
+	d.Free = o.free
+	cost.Tier = max(cost.Tier, d.Tier)
+	cost.Price += int64(d.Busy) * Scale
+	if takes != nil {
+		*takes = append(*takes, o.take)
+	}
 }
 
 // listOptions lists the places for one unit, one of those that are alike.
@@ -119,7 +152,7 @@ func (f *Forecast) listPlaces(n *Node, device int, r *Request) {
 
 func (f *Forecast) addPlaces(n *Node, device int, r *Request) {
 	d := &n.Devices[device]
-	cost := Cost{Tier: d.Tier, Price: int64(d.Busy) * sequences}
+	cost := Cost{Tier: d.Tier, Price: int64(d.Busy) * Scale}
 	if d.Layout.parts == nil {
 		if unit := uint64(max(r.Milli, 0)); d.Layout.kind == r.Kind && d.Free >= unit {
 			f.options = append(f.options, option{Take{device, -1}, d.Free - unit, cost})

@@ -1,7 +1,9 @@
 package packing
 
 import (
+	"encoding/binary"
 	"math/rand/v2"
+	"slices"
 	"sort"
 )
 
@@ -12,6 +14,8 @@ type class struct {
 	arrivals [][]arrival
 	// The least that any of the arrivals takes.
 	cpu, memory int64
+	// weight brings the sum over the sequences to Scale.
+	weight int64
 	// plain tells that all devices are divisible and serve one kind.
 	plain bool
 }
@@ -25,20 +29,18 @@ type arrival struct {
 	item        int32
 }
 
-type classKey struct {
-	product string
-	devices int
-	// layouts has a bit for each layout of the devices; more than 64 share bits.
-	layouts uint64
-}
-
+// class returns the class of the node, whose devices are in f.sorted. It is that of all
+// nodes with the same product and layouts, and depends on nothing else: which node comes
+// first must not matter.
 func (f *Forecast) class(n *Node) *class {
-	key := classKey{product: n.Product, devices: len(n.Devices)}
-	for i := range n.Devices {
-		key.layouts |= 1 << (f.tableOf(n.Devices[i].Layout).id % 64)
+	f.key = binary.AppendUvarint(f.key[:0], uint64(len(f.sorted)))
+	for i := range f.sorted {
+		f.key = binary.AppendUvarint(f.key, uint64(f.sorted[i].layout))
 	}
-	c, met := f.classes[key]
+	f.key = append(f.key, n.Product...)
+	c, met := f.classes[string(f.key)]
 	if !met {
+		key := string(f.key)
 		c = f.draw(len(f.classes), n)
 		f.classes[key] = c
 	}
@@ -68,18 +70,18 @@ func (f *Forecast) draw(id int, n *Node) *class {
 	if len(eligible) == 0 {
 		return c
 	}
+	horizon, sequences := f.span(n, eligible, sum)
+	c.weight = Scale / int64(sequences)
 	random := rand.New(rand.NewPCG(1, 2)) // #nosec G404 -- must be the same everywhere
-	for range sequences {
-		arrivals := make([]arrival, horizon)
-		for k := range arrivals {
-			at := (float64(k) + random.Float64()) / horizon * sum
-			i := eligible[min(sort.SearchFloat64s(cumulated, at), len(eligible)-1)]
-			it := &f.items[i]
-			arrivals[k] = arrival{it.cpu, it.memory, it.unit, it.count, i}
-		}
-		random.Shuffle(len(arrivals), func(i, j int) { arrivals[i], arrivals[j] = arrivals[j], arrivals[i] })
-		c.arrivals = append(c.arrivals, arrivals)
+	arrivals := make([]arrival, horizon*sequences)
+	for k := range arrivals {
+		at := (float64(k) + random.Float64()) / float64(len(arrivals)) * sum
+		i := eligible[min(sort.SearchFloat64s(cumulated, at), len(eligible)-1)]
+		it := &f.items[i]
+		arrivals[k] = arrival{it.cpu, it.memory, it.unit, it.count, i}
 	}
+	random.Shuffle(len(arrivals), func(i, j int) { arrivals[i], arrivals[j] = arrivals[j], arrivals[i] })
+	c.arrivals = slices.Collect(slices.Chunk(arrivals, horizon))
 	return c
 }
 

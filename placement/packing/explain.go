@@ -70,7 +70,7 @@ func why(d *Device, take Take, before, after int64) string {
 		parts = append(parts, "at "+d.Layout.parts[take.Part].Name)
 	}
 	if d.Busy > 0 {
-		parts = append(parts, fmt.Sprintf("others work on it, which counts as %s devices", devices(int64(d.Busy)*sequences)))
+		parts = append(parts, fmt.Sprintf("others work on it, which counts as %s devices", devices(int64(d.Busy)*Scale)))
 	}
 	if d.Tier > 0 {
 		parts = append(parts, fmt.Sprintf("tier %d", d.Tier))
@@ -78,7 +78,7 @@ func why(d *Device, take Take, before, after int64) string {
 	return strings.Join(parts, "; ")
 }
 
-// devices spells a sum over all sequences in devices.
-func devices(sum int64) string {
-	return fmt.Sprintf("%.2f", float64(sum)/sequences/Whole)
+// devices spells a value in devices.
+func devices(value int64) string {
+	return fmt.Sprintf("%.2f", float64(value)/Scale/Whole)
 }

@@ -1,13 +1,5 @@
 package packing
 
-// How far a forecast looks ahead: a node is offered so many arrivals, which fill it
-// several times over, in so many orders. More of both changes little
-// (docs/design/0004-packing.md).
-const (
-	horizon   = 160
-	sequences = 30
-)
-
 const (
 	// memoLimit is how many values a forecast remembers.
 	memoLimit = 1 << 17
@@ -19,8 +11,10 @@ const (
 // for a mix and for the room that the fleet had for each kind of request. It is not safe
 // for concurrent use.
 type Forecast struct {
-	items   []item
-	classes map[classKey]*class
+	items []item
+	// churn is the share of what comes that goes again.
+	churn   float64
+	classes map[string]*class
 	tables  map[*Layout]*table
 	memo    map[string]int64
 
@@ -50,8 +44,13 @@ type item struct {
 // A kind of request reaches a node the more often, the fewer places there are for it:
 // its weight is divided by them. So the last machine on which eight whole devices are
 // free is kept for who needs eight, and one of a thousand is not.
-func NewForecast(mix *Mix, places []int64) *Forecast {
-	f := &Forecast{classes: map[classKey]*class{}, tables: map[*Layout]*table{}, memo: map[string]int64{}}
+func NewForecast(mix *Mix, places []int64) *Forecast { return newForecast(mix, places, 0) }
+
+// newForecast is NewForecast for a fleet of which it is known how much of the devices is
+// given back beside how much is taken: 0 where it only fills up, 1 where it stays as full
+// as it is.
+func newForecast(mix *Mix, places []int64, churn float64) *Forecast {
+	f := &Forecast{churn: churn, classes: map[string]*class{}, tables: map[*Layout]*table{}, memo: map[string]int64{}}
 	for i := range mix.Items {
 		r := mix.Items[i].Request
 		f.items = append(f.items, item{
@@ -63,12 +62,13 @@ func NewForecast(mix *Mix, places []int64) *Forecast {
 }
 
 // Value is what the node would still take of what will probably be asked for, in
-// thousandths of a device and summed over all sequences (Mean divides). Nodes that differ
-// in the order of their devices only have one value.
+// thousandths of a device times Scale. Nodes that differ in the order of their devices
+// only have one value.
 func (f *Forecast) Value(n *Node) int64 {
 	if len(f.items) == 0 || len(n.Devices) > maxDevices {
 		return 0
 	}
+	f.sort(n)
 	c := f.class(n)
 	f.key = f.appendState(f.key[:0], n, c)
 	if value, known := f.memo[string(f.key)]; known {
@@ -83,8 +83,11 @@ func (f *Forecast) Value(n *Node) int64 {
 	return value
 }
 
-// Mean turns a sum over all sequences, such as a Value, into thousandths of a device.
-func Mean(sum int64) int64 { return sum / sequences }
+// Scale is what a thousandth of a device counts in values and prices.
+const Scale = 480
+
+// Mean turns a value or a price into thousandths of a device.
+func Mean(value int64) int64 { return value / Scale }
 
 func (f *Forecast) tableOf(l *Layout) *table {
 	t, met := f.tables[l]

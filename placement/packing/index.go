@@ -20,6 +20,8 @@ type Index struct {
 
 	nodes  []*indexed
 	byName map[string]int
+	// vacant are the places in nodes of those that were deleted.
+	vacant []int
 	// log has the nodes that changed, oldest first; logStart is the number of its first
 	// entry.
 	log      []int32
@@ -32,6 +34,8 @@ type Index struct {
 	// how much room came and went since the forecast was made, and enough is how much makes
 	// it stale.
 	room, capacity, moved, enough int64
+	// taken and given are how much room was taken and given back lately.
+	taken, given int64
 }
 
 type indexed struct {
@@ -67,15 +71,17 @@ func (x *Index) SetMix(mix *Mix) {
 func (x *Index) Set(name string, node *Node) bool {
 	i, known := x.byName[name]
 	if !known {
-		i = len(x.nodes)
-		x.byName[name] = i
-		x.nodes = append(x.nodes, &indexed{name: name})
+		i = x.admit(name)
 	}
 	n := x.nodes[i]
 	if n.live && n.state.equal(node) {
 		return false
 	}
-	x.move(&n.state, node)
+	change := x.move(&n.state, node)
+	if n.live {
+		x.taken += max(-change, 0)
+		x.given += max(change, 0)
+	}
 	n.state.Product, n.state.CPUMilli, n.state.MemoryMiB = node.Product, node.CPUMilli, node.MemoryMiB
 	n.state.Devices = append(n.state.Devices[:0], node.Devices...)
 	n.live = true
@@ -83,15 +89,30 @@ func (x *Index) Set(name string, node *Node) bool {
 	return true
 }
 
+// admit gives a new node a place.
+func (x *Index) admit(name string) int {
+	i := len(x.nodes)
+	if last := len(x.vacant) - 1; last >= 0 {
+		i, x.vacant = x.vacant[last], x.vacant[:last]
+		x.nodes[i].name = name
+	} else {
+		x.nodes = append(x.nodes, &indexed{name: name})
+	}
+	x.byName[name] = i
+	return i
+}
+
 // Delete removes the node.
 func (x *Index) Delete(name string) {
 	i, known := x.byName[name]
-	if !known || !x.nodes[i].live {
+	if !known {
 		return
 	}
 	x.move(&x.nodes[i].state, &Node{})
 	x.nodes[i].live = false
 	x.nodes[i].state = Node{}
+	delete(x.byName, name)
+	x.vacant = append(x.vacant, i)
 	x.changed(i)
 }
 
@@ -105,11 +126,12 @@ func (x *Index) Node(name string) *Node {
 	return &x.nodes[i].state
 }
 
-func (x *Index) move(before, after *Node) {
+func (x *Index) move(before, after *Node) int64 {
 	difference := after.room() - before.room()
 	x.room += difference
 	x.capacity += after.capacity() - before.capacity()
 	x.moved += max(difference, -difference)
+	return difference
 }
 
 func (x *Index) changed(i int) {
@@ -226,6 +248,16 @@ func (x *Index) foresee() {
 			places[i] += n.state.copies(&x.mix.Items[i].Request)
 		}
 	}
-	x.forecast = NewForecast(x.mix, places)
+	x.forecast = newForecast(x.mix, places, x.churn())
 	x.moved, x.enough = 0, max(x.room/roomShare, x.capacity/capacityShare)
+}
+
+// churn is the share of the room that was taken lately that was given back, and halves
+// what is known of it once it is more than the fleet has.
+func (x *Index) churn() float64 {
+	share := min(float64(x.given)/float64(max(x.taken, 1)), 1)
+	if x.taken+x.given > x.capacity {
+		x.taken, x.given = x.taken/2, x.given/2
+	}
+	return share
 }

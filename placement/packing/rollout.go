@@ -18,7 +18,7 @@ func (f *Forecast) rollOut(n *Node, c *class) int64 {
 	for _, arrivals := range c.arrivals {
 		sum += fill(n, c, arrivals, room)
 	}
-	return sum
+	return sum * c.weight
 }
 
 // fillPlain is fill for nodes whose devices all serve one kind and are divisible.
