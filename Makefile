@@ -65,36 +65,43 @@ fuzz: ## Run every fuzz target for FUZZTIME
 bench: ## Run the benchmarks and compare them with the saved ones (BENCH, COUNT, PACKAGES)
 	@hack/bench.sh
 
-# Where the trace lies, and what is run: make bench-packing DIR=folder PACKING='-trace default -policy fgd'
+# Flags of the replays, as in: make bench-packing PACKING='-trace default -policy fgd'. DIR is any folder in the
+# format of the trace, FAULTS the flags of the run with devices that turn bad.
 DIR ?= test/perf/packing/testdata/openb
 PACKING ?= -trace all
+FAULTS ?= -policy fgd,wastenot -faults 2
 MIG ?=
 SLICES ?=
-FAULTS ?= 2
-
-.PHONY: bench-packing
-bench-packing: ## Replay the openb trace under each policy, then with FAULTS percent of devices bad
-	@go run ./test/perf/packing -dir $(DIR) $(PACKING)
-	@go run ./test/perf/packing -dir $(DIR) -policy fgd,wastenot -faults $(FAULTS)
-
-.PHONY: bench-mig
-bench-mig: ## Replay MIG requests that come and go, and time slices whose users work and rest (MIG, SLICES)
-	@go run ./test/perf/mig $(MIG)
-	@go run ./test/perf/timeslices $(SLICES)
-
-# Every heavy benchmark in a form that shows that it works; its figures say little.
-.PHONY: bench-short
-bench-short: ## A short form of the benchmarks below, in about three minutes
-	@$(MAKE) bench-packing PACKING='-trace default -policy fgd,wastenot -seeds 42' FAULTS='2 -seeds 42'
-	@$(MAKE) bench-mig MIG='-geometry A100 -mix uniform -load 100 -seeds 42 -arrivals 1000' SLICES='-seeds 42'
-	@hack/bench-scheduling.sh --short
-
 # Flags of hack/bench-scheduling.sh, as in: make bench-scheduling SCHEDULING='--pairs 3 --workload gpu-1000/'
 SCHEDULING ?=
+
+.PHONY: bench-packing
+bench-packing: ## Replay the openb trace under each policy, then with devices that turn bad and good
+	@go run ./test/perf/packing -dir $(DIR) $(PACKING)
+	@go run ./test/perf/packing -dir $(DIR) $(FAULTS)
+
+.PHONY: bench-mig
+bench-mig: ## Replay MIG requests that come and go, and time slices whose users work and rest
+	@go run ./test/perf/mig $(MIG)
+	@go run ./test/perf/timeslices $(SLICES)
 
 .PHONY: bench-scheduling
 bench-scheduling: ## Compare the throughput with stock kube-scheduler, in pairs; takes more than an hour
 	@hack/bench-scheduling.sh $(SCHEDULING)
+
+.PHONY: bench-short
+bench-short: ## All of these in a form that shows that they work; their figures say little
+	@$(MAKE) bench-packing PACKING='-policy fgd,wastenot -seeds 42' FAULTS='-policy wastenot -faults 2 -seeds 42'
+	@$(MAKE) bench-mig MIG='-geometry A100 -mix uniform -load 100 -seeds 42 -arrivals 1000' SLICES='-seeds 42'
+	@hack/bench-scheduling.sh --short
+
+.PHONY: bench-docs
+bench-docs: ## Run the benchmarks whole and write docs/benchmarks anew; takes hours
+	@hack/bench-report.sh packing 'Allocation on the openb trace' make bench-packing
+	@hack/bench-report.sh mig 'MIG and time slices online' make bench-mig
+	@hack/bench-report.sh decision 'What a decision costs' \
+		go test -run '^$$' -bench Decision -benchtime 5000x -count 6 ./placement/packing
+	@mkdir -p docs/benchmarks && hack/bench-scheduling.sh --out docs/benchmarks/scheduling.md $(SCHEDULING)
 
 .PHONY: lint
 lint: ## Run the linters

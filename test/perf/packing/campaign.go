@@ -20,6 +20,8 @@ const (
 	demandRatio = 1.3
 	// demandPercent is the same, as the sample that the table shows.
 	demandPercent = 130
+	// bestPublished is the policy that allocates most in the published results.
+	bestPublished = "fgd"
 )
 
 // campaign is every run that the options ask for, with what was read for them.
@@ -119,6 +121,9 @@ func (c *campaign) lines(results [][]*replay.Result) []table.Line {
 		}
 		if mean, ok := c.published.Mean(line.Workload, line.Policy); ok {
 			line.Published = &mean
+		}
+		if best, ok := c.published.Mean(line.Workload, bestPublished); ok {
+			line.Best = &best
 		}
 		lines = append(lines, line)
 	}

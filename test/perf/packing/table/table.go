@@ -17,16 +17,20 @@ type Line struct {
 	CapacityGPUs float64
 	// Published is the published mean in percent; nil means that there is none.
 	Published *float64
+	// Best is the mean of the best policy that was published, in percent, nil where there
+	// is none.
+	Best *float64
 }
 
 // Print writes the lines below a header: the mean, its population standard deviation, how
-// many devices stayed unallocated in the mean, the published mean, and ours less that.
+// many devices stayed unallocated in the mean, the published mean, and ours
+// less that and less the best that was published.
 func Print(w io.Writer, lines []Line) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(out, "trace\tpolicy\tseeds\talloc %\tsd\tunallocated GPUs\tpublished %\tdifference\t")
+	fmt.Fprintln(out, "trace\tpolicy\tseeds\talloc %\tsd\tunallocated GPUs\tpublished %\tdifference\tover best published\t")
 	for i := range lines {
 		l := &lines[i]
-		mean, sd, unallocated, published, difference := unknown, unknown, unknown, unknown, unknown
+		mean, sd, unallocated, published, difference, over := unknown, unknown, unknown, unknown, unknown, unknown
 		if len(l.Percents) > 0 {
 			m, s := spread(l.Percents)
 			mean, sd = fmt.Sprintf("%.2f", m), fmt.Sprintf("%.2f", s)
@@ -34,11 +38,14 @@ func Print(w io.Writer, lines []Line) error {
 			if l.Published != nil {
 				difference = fmt.Sprintf("%+.2f", m-*l.Published)
 			}
+			if l.Best != nil {
+				over = fmt.Sprintf("%+.2f", m-*l.Best)
+			}
 		}
 		if l.Published != nil {
 			published = fmt.Sprintf("%.2f", *l.Published)
 		}
-		fmt.Fprintf(out, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t\n", l.Workload, l.Policy, len(l.Percents), mean, sd, unallocated, published, difference)
+		fmt.Fprintf(out, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t\n", l.Workload, l.Policy, len(l.Percents), mean, sd, unallocated, published, difference, over)
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("printing the table: %w", err)
