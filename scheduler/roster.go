@@ -81,13 +81,24 @@ func (r *roster) lost(node string, asked []packing.Request) int64 {
 	return sum
 }
 
-// observe counts the pod's request the first time it comes by, and expects what telemetry
-// says is asked for or, where it says nothing, what was counted here.
-func (r *roster) observe(pod *corev1.Pod, request packing.Request, told *fleet.Mix) {
-	if _, again := r.seen[pod.UID]; !again {
-		r.seen[pod.UID] = struct{}{}
-		r.learner.Observe(request)
+// observe counts the pod's requests the first time it comes by. A pod that is gone by then
+// would never be forgotten.
+func (r *roster) observe(pod *corev1.Pod, requests []packing.Request, gone func(*corev1.Pod) bool) {
+	if _, again := r.seen[pod.UID]; again || len(requests) == 0 {
+		return
 	}
+	r.seen[pod.UID] = struct{}{}
+	if gone != nil && gone(pod) {
+		delete(r.seen, pod.UID)
+	}
+	for i := range requests {
+		r.learner.Observe(requests[i])
+	}
+}
+
+// expect takes what telemetry says is asked for or, where it says nothing, what was
+// counted here.
+func (r *roster) expect(told *fleet.Mix) {
 	switch {
 	case told != nil && told != r.told:
 		r.index.SetMix(mixOf(told))
@@ -107,8 +118,10 @@ func mixOf(told *fleet.Mix) *packing.Mix {
 	return packing.NewMix(items)
 }
 
-// follow brings the index up to date with the snapshot of the cycle.
-func (r *roster) follow(s *state, nodes []fwk.NodeInfo) {
+// follow brings the index up to date with the snapshot of the cycle. latest tells that
+// nothing newer is known than what the cycle works from; else the nodes that were touched
+// may have been so on account of what is newer, and are looked at again in the next.
+func (r *roster) follow(s *state, nodes []fwk.NodeInfo, latest bool) {
 	if s.stale != r.stale {
 		r.stale, r.all = s.stale, true
 	}
@@ -126,7 +139,9 @@ func (r *roster) follow(s *state, nodes []fwk.NodeInfo) {
 		r.index.Set(k.name, &node)
 	}
 	r.all = false
-	r.dirty.Clear()
+	if latest {
+		r.dirty.Clear()
+	}
 }
 
 // sameNodes tells whether the snapshot has the same nodes as before, at the same places.

@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
@@ -21,10 +23,11 @@ const shortlistSize = 32
 func (f *facts) rank(s *state, pod *corev1.Pod, requests []packing.Request, nodes []fwk.NodeInfo) *fwk.PreFilterResult {
 	f.roster.mu.Lock()
 	defer f.roster.mu.Unlock()
-	f.roster.follow(s, nodes)
-	for i := range requests {
-		f.roster.observe(pod, requests[i], s.fleet.Mix)
-	}
+	// The sources have what is new before they touch the roster, and we hold its lock.
+	latest := f.fleet.Snapshot() == s.fleet && f.quarantines.Current() == s.quarantines
+	f.roster.follow(s, nodes, latest)
+	f.roster.observe(pod, requests, f.gone)
+	f.roster.expect(s.fleet.Mix)
 	s.asked = requests
 	if len(requests) != 1 || !mayNarrow(pod) || f.widened.has(pod.UID) {
 		return nil
@@ -59,14 +62,16 @@ func mayNarrow(pod *corev1.Pod) bool {
 			return false
 		}
 	}
-	for i := range spec.Containers {
-		for _, port := range spec.Containers[i].Ports {
-			if port.HostPort > 0 {
-				return false
-			}
+	return !takesHostPort(spec.Containers) && !takesHostPort(spec.InitContainers)
+}
+
+func takesHostPort(containers []corev1.Container) bool {
+	for i := range containers {
+		if slices.ContainsFunc(containers[i].Ports, func(port corev1.ContainerPort) bool { return port.HostPort > 0 }) {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // accepts returns what a node must fulfil to be on the list: the cheap ones of the

@@ -54,7 +54,7 @@ func newForecast(mix *Mix, places []int64, churn float64) *Forecast {
 	for i := range mix.Items {
 		r := mix.Items[i].Request
 		f.items = append(f.items, item{
-			request: r, cpu: r.CPUMilli, memory: r.MemoryMiB, unit: uint64(max(r.Milli, 0)), count: r.Count,
+			request: r, cpu: max(r.CPUMilli, 0), memory: max(r.MemoryMiB, 0), unit: uint64(max(r.Milli, 0)), count: max(r.Count, 0),
 			rate: float64(mix.Items[i].Weight) / float64(max(places[i], 1)),
 		})
 	}

@@ -3,6 +3,7 @@ package packing
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
 )
@@ -62,7 +63,7 @@ const maxFields = 64
 // and partitionable DRA devices do. Errors name the counter or part at fault; counters
 // that do not fit into 64 bits, each with one to spare, are one.
 func NewLayout(name string, counters []Counter, specs []PartSpec) (*Layout, error) {
-	l := &Layout{name: name}
+	l := &Layout{name: name, parts: make([]Part, 0, len(specs))}
 	shift := map[string]int{}
 	values := map[string]uint64{}
 	var errs []error
@@ -83,7 +84,10 @@ func NewLayout(name string, counters []Counter, specs []PartSpec) (*Layout, erro
 	}
 	for _, spec := range specs {
 		part := Part{Kind: spec.Kind, Name: spec.Name, Milli: spec.Milli}
-		for counter, amount := range spec.Consumes {
+		nothing := true
+		for _, counter := range slices.Sorted(maps.Keys(spec.Consumes)) {
+			amount := spec.Consumes[counter]
+			nothing = nothing && amount == 0
 			at, known := shift[counter]
 			switch {
 			case !known:
@@ -94,7 +98,7 @@ func NewLayout(name string, counters []Counter, specs []PartSpec) (*Layout, erro
 				part.need |= amount << at
 			}
 		}
-		if part.need == 0 {
+		if nothing {
 			errs = append(errs, fmt.Errorf("part %s consumes nothing", spec.Name))
 		}
 		l.parts = append(l.parts, part)

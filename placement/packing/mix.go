@@ -3,6 +3,7 @@ package packing
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -29,7 +30,8 @@ func NewMix(items []Item) *Mix {
 	weights := map[Request]int64{}
 	for _, item := range items {
 		if item.Weight > 0 {
-			weights[item.Request] += item.Weight
+			known := weights[item.Request]
+			weights[item.Request] = known + min(item.Weight, math.MaxInt64-known)
 		}
 	}
 	return mixOf(weights)

@@ -39,9 +39,11 @@ func (n *Node) has(r *Request) bool {
 
 // Fits tells whether the node can take the request as it is.
 func (n *Node) Fits(r *Request) bool {
-	if !n.has(r) {
-		return false
-	}
+	return n.has(r) && n.offers(r)
+}
+
+// offers tells whether the devices have what the request takes of them.
+func (n *Node) offers(r *Request) bool {
 	if r.Kind == "" {
 		return true
 	}
@@ -129,12 +131,21 @@ func (n *Node) room() int64 {
 	return sum
 }
 
-// appendState appends what the value of the node depends on, its devices in an order that
-// does not depend on theirs: nodes with equal states are worth the same.
+// appendState appends what the value of the node depends on, its devices as f.sorted has
+// them: nodes with equal states are worth the same.
 func (f *Forecast) appendState(key []byte, n *Node, c *class) []byte {
 	key = binary.AppendVarint(key, int64(c.id))
 	key = binary.AppendVarint(key, n.CPUMilli)
 	key = binary.AppendVarint(key, n.MemoryMiB)
+	for _, s := range f.sorted {
+		key = binary.AppendUvarint(key, uint64(s.layout))
+		key = binary.AppendUvarint(key, s.free)
+	}
+	return key
+}
+
+// sort puts the devices into f.sorted, in an order that does not depend on theirs.
+func (f *Forecast) sort(n *Node) {
 	f.sorted = f.sorted[:0]
 	for i := range n.Devices {
 		f.sorted = append(f.sorted, state{f.tableOf(n.Devices[i].Layout).id, n.Devices[i].Free})
@@ -142,11 +153,6 @@ func (f *Forecast) appendState(key []byte, n *Node, c *class) []byte {
 	slices.SortFunc(f.sorted, func(a, b state) int {
 		return cmp.Or(cmp.Compare(a.layout, b.layout), cmp.Compare(a.free, b.free))
 	})
-	for _, s := range f.sorted {
-		key = binary.AppendUvarint(key, uint64(s.layout))
-		key = binary.AppendUvarint(key, s.free)
-	}
-	return key
 }
 
 // state is a device as far as the value of its node goes.

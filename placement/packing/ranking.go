@@ -32,7 +32,11 @@ func (a ranked) less(b ranked) bool {
 	if a.room != b.room {
 		return a.room < b.room
 	}
-	return a.name < b.name
+	if a.name != b.name {
+		return a.name < b.name
+	}
+	// One that was deleted and has come again is here twice until both are worked in.
+	return a.node < b.node
 }
 
 type standing struct {

@@ -39,21 +39,23 @@ func (f *Forecast) span(n *Node, eligible []int32, sum float64) (length, sequenc
 	return length, sequences
 }
 
-// sizeOf is what the item takes of the node's devices, in thousandths of one.
+// sizeOf is what the item takes of the node's devices, in thousandths of one: the most,
+// where they differ, so that their order is nothing.
 func (f *Forecast) sizeOf(n *Node, index int) int64 {
 	it := &f.items[index]
+	var size int64
 	for i := range n.Devices {
 		t := f.tableOf(n.Devices[i].Layout)
 		kind := t.kinds[index]
 		switch {
 		case kind < 0:
 		case t.layout.parts == nil:
-			return int64(it.unit) * int64(it.count)
+			size = max(size, int64(it.unit)*int64(it.count))
 		default:
-			return t.sizes[kind] * int64(it.count)
+			size = max(size, t.sizes[kind]*int64(it.count))
 		}
 	}
-	return 0
+	return size
 }
 
 // milli is what a device of the layout has, in thousandths of one.
