@@ -4,9 +4,11 @@ import "slices"
 
 // Limits of an index.
 const (
-	// rankingLimit is how many kinds of requests are ranked at a time; the one that was
-	// not asked for longest makes room.
-	rankingLimit = 256
+	// rankingLimit is how many kinds of requests are ranked at a time, and entryLimit how
+	// many nodes all rankings have together; at least rankingFloor kinds are ranked. The
+	// one that was not asked for longest makes room.
+	rankingLimit, rankingFloor = 256, 16
+	entryLimit                 = 1 << 20
 	// The forecast is made anew when more room has come or gone than this share (1/20) of
 	// the room that there was, and at least this share (1/1000) of all that there could be.
 	roomShare, capacityShare = 20, 1000
@@ -221,17 +223,18 @@ func (x *Index) ranking(r *Request) *ranking {
 	return rank
 }
 
+// makeRoom makes room for one more ranking.
 func (x *Index) makeRoom() {
-	if len(x.rankings) < rankingLimit {
-		return
-	}
-	var oldest *ranking
-	for _, rank := range x.rankings {
-		if oldest == nil || rank.used < oldest.used {
-			oldest = rank
+	limit := min(max(entryLimit/max(len(x.nodes), 1), rankingFloor), rankingLimit)
+	for len(x.rankings) >= limit {
+		var oldest *ranking
+		for _, rank := range x.rankings {
+			if oldest == nil || rank.used < oldest.used {
+				oldest = rank
+			}
 		}
+		delete(x.rankings, oldest.request)
 	}
-	delete(x.rankings, oldest.request)
 }
 
 // foresee makes the forecast if there is none or if the fleet is not what it was then.
