@@ -30,18 +30,21 @@ func Contention(v *View, want accelerator.Request) int16 {
 			continue
 		}
 		serving++
-		if working(d) && (shared || d.Attribution == attributionNone) {
+		if contended(d, shared) {
 			busy++
 		}
-	}
-	if busy == 0 {
-		return 0
 	}
 	most := wholeContention
 	if shared {
 		most = sharedContention
 	}
-	return int16(most * busy / serving)
+	return int16(most * busy / max(serving, 1))
+}
+
+// contended tells whether somebody works on the device with whom the request would share
+// it, or who was not given it by Kubernetes.
+func contended(d *fleet.Device, shared bool) bool {
+	return working(d) && (shared || d.Attribution == attributionNone)
 }
 
 // attributionNone is what telemetry says of a device of which it knows that no pod holds

@@ -58,8 +58,11 @@ func (p *Plugin) PreBindPreFlight(_ context.Context, cycle fwk.CycleState, pod *
 // mayWait tells whether time may pass between Reserve and the binding: until a Permit
 // plugin lets the pod go, or until its volumes or claims are ready.
 func (p *Plugin) mayWait(pod *corev1.Pod) bool {
-	return p.waiting(pod) || len(pod.Spec.ResourceClaims) > 0 ||
-		slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
+	return p.waiting(pod) || len(pod.Spec.ResourceClaims) > 0 || claimsVolumes(pod)
+}
+
+func claimsVolumes(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
 }
 
 // PreBind judges the node a last time: the pod may have waited for volumes or a gang.

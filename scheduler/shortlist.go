@@ -57,12 +57,7 @@ func mayNarrow(pod *corev1.Pod) bool {
 	if a := spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {
 		return false
 	}
-	for i := range spec.Volumes {
-		if v := &spec.Volumes[i]; v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
-			return false
-		}
-	}
-	return !takesHostPort(spec.Containers) && !takesHostPort(spec.InitContainers)
+	return !claimsVolumes(pod) && !takesHostPort(spec.Containers) && !takesHostPort(spec.InitContainers)
 }
 
 func takesHostPort(containers []corev1.Container) bool {

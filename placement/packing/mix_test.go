@@ -144,7 +144,11 @@ func TestDue(t *testing.T) {
 	for i := 1; i <= 3000; i++ {
 		l.Observe(kindOf("a"))
 		l.Observe(Request{CPUMilli: 1}) // It does not count.
-		if l.Due() && l.Due() {
+		first := l.Due()
+		if again := l.Due(); again != first {
+			t.Errorf("request %d: due %t, and when asked again %t", i, first, again)
+		}
+		if first {
 			got = append(got, i)
 			l.Mix()
 		}

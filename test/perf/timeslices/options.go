@@ -45,6 +45,17 @@ func parse(args []string, usage io.Writer) (*options, error) {
 	if flags.NArg() > 0 {
 		errs = append(errs, fmt.Errorf("unexpected argument %q: give everything by a flag", flags.Arg(0)))
 	}
+	errs = append(errs, o.checkNumbers()...)
+	errs = append(errs, o.setPolicies(*policies), o.setLoads(*loads), o.setSeeds(*seeds))
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// checkNumbers returns an error for each pair of numbers that cannot be run.
+func (o *options) checkNumbers() []error {
+	var errs []error
 	if o.gpus < 1 || o.gpus > maxGPUs || o.replicas < 1 || o.replicas > maxReplicas {
 		errs = append(errs, fmt.Errorf("-gpus %d, -replicas %d: give 1 to %d and 1 to %d", o.gpus, o.replicas, maxGPUs, maxReplicas))
 	}
@@ -54,11 +65,7 @@ func parse(args []string, usage io.Writer) (*options, error) {
 	if !(o.busy > 0 && o.busy <= 0.6) || !(o.phase >= 0.001 && o.phase <= 1000) {
 		errs = append(errs, fmt.Errorf("-busy %v, -phase %v: give above 0 up to 0.6, and 0.001 to 1000", o.busy, o.phase))
 	}
-	errs = append(errs, o.setPolicies(*policies), o.setLoads(*loads), o.setSeeds(*seeds))
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	return o, nil
+	return errs
 }
 
 func (o *options) setPolicies(list string) error {
