@@ -20,12 +20,13 @@ const (
 
 func TestNormalize(t *testing.T) {
 	tests := map[string]struct{ scores, want []int64 }{
-		"none":                       {},
-		"one":                        {[]int64{3 * tierWidth}, []int64{99}},
-		"equal":                      {[]int64{tierWidth + 5, tierWidth + 5}, []int64{39, 39}},
-		"the fullest leads by a lot": {[]int64{3*tierWidth + 1, 3*tierWidth + 2}, []int64{90, 99}},
-		"tiers stay where they are":  {[]int64{0, 2 * tierWidth, 2*tierWidth + full, 3 * tierWidth}, []int64{9, 60, 69, 99}},
-		"only the order counts":      {[]int64{10, 11, full}, []int64{0, 4, 9}},
+		"none":                      {},
+		"one":                       {[]int64{3 * tierWidth}, []int64{99}},
+		"equal":                     {[]int64{tierWidth + 5, tierWidth + 5}, []int64{39, 39}},
+		"the best leads by a step":  {[]int64{3*tierWidth + 1, 3*tierWidth + 2}, []int64{98, 99}},
+		"tiers stay where they are": {[]int64{0, 2 * tierWidth, 2*tierWidth + full, 3 * tierWidth}, []int64{9, 68, 69, 99}},
+		"the best ten differ":       {[]int64{12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1}, []int64{9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0}},
+		"only the order counts":     {[]int64{10, 11, full}, []int64{7, 8, 9}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

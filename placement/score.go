@@ -34,20 +34,20 @@ func ScoreAt(worse int8, position int) int64 {
 	return int64(max(tierHealthy-tier(worse), 0))*tierWidth + pack(int64(position))
 }
 
-// What Normalize makes of scores: MaxScore is the most, tierStep lies between the
-// best of one tier and the best of the next, and the fullest node of a tier has
-// packSteps-1 more than its emptiest.
+// What Normalize makes of scores: MaxScore is the most, tierStep lies between the best of
+// one tier and the best of the next, and packSteps is how many scores a tier has.
 const (
 	MaxScore  = 100
 	tierStep  = 30
 	packSteps = 10
 )
 
-// Normalize replaces scores of one request by 0 to MaxScore, keeping their order. By
-// how much a node is fuller than the next says nothing about how much better it is, so
-// only the order counts within a tier: the fullest always leads by a step, however many
-// units the nodes have. Tiers stay where they are, so that a fleet of equally bad nodes
-// is not stretched into good and bad ones.
+// Normalize replaces scores of one request by 0 to MaxScore, keeping their order. By how
+// much a node is better than the next says little about how much the other plugins should
+// be overruled for it, so only the order counts within a tier: each step down to the ninth
+// is one less, so that the second is never tied with the third where the scheduler gives
+// the next equal pod what it kept of this one's scores. Tiers stay where they are, so that
+// a fleet of equally bad nodes is not stretched into good and bad ones.
 func Normalize(scores []int64) {
 	var levels [tierCount][]int64
 	for _, score := range scores {
@@ -60,11 +60,8 @@ func Normalize(scores []int64) {
 	for i, score := range scores {
 		level := levels[score/tierWidth]
 		rank, _ := slices.BinarySearch(level, score)
-		step := int64(packSteps - 1)
-		if last := len(level) - 1; last > 0 {
-			step = step * int64(rank) / int64(last)
-		}
-		scores[i] = score/tierWidth*tierStep + step
+		behind := len(level) - 1 - rank
+		scores[i] = score/tierWidth*tierStep + int64(max(packSteps-1-behind, 0))
 	}
 }
 

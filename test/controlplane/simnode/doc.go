@@ -5,7 +5,7 @@
 // It provides the Node object with its heartbeat; admission of bound pods by the
 // kubelet's rules (devices, then CPU, memory and pod count); the choice of
 // devices, uniformly at random among the free healthy ids unless the test brings
-// a preference, as with a device plugin that has none; pod status with
+// a preference such as Ranked, as with a device plugin that has none; pod status with
 // allocatedResourcesStatus; the end of pods, on time (annotation RunFor) or by
 // deletion; and device health that changes while pods run.
 //
