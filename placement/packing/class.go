@@ -47,9 +47,9 @@ func (f *Forecast) class(n *Node) *class {
 	return c
 }
 
-// draw draws the arrivals of the node's class. The draw is the same every time: in each
-// sequence the share of each kind is right to one arrival, and only the order is left to
-// a fixed sequence of numbers.
+// draw draws the arrivals of the node's class. The draw is the same every time: in
+// all sequences together the share of each kind is right to one arrival, and only the
+// order is left to a fixed sequence of numbers.
 func (f *Forecast) draw(id int, n *Node) *class {
 	c := &class{id: id, plain: plain(n)}
 	var cumulated []float64

@@ -20,7 +20,8 @@ type Index struct {
 	mix      *Mix
 	forecast *Forecast
 
-	nodes  []*indexed
+	nodes []*indexed
+	// byName has the live ones.
 	byName map[string]int
 	// vacant are the places in nodes of those that were deleted.
 	vacant []int
@@ -122,7 +123,7 @@ func (x *Index) Delete(name string) {
 // and is good until the next Set.
 func (x *Index) Node(name string) *Node {
 	i, known := x.byName[name]
-	if !known || !x.nodes[i].live {
+	if !known {
 		return nil
 	}
 	return &x.nodes[i].state
@@ -173,7 +174,7 @@ func (x *Index) Best(r *Request, limit int, accept func(name string) bool) []Can
 // or the node is not known.
 func (x *Index) Cost(name string, r *Request) (Cost, bool) {
 	i, known := x.byName[name]
-	if !known || !x.nodes[i].live || !x.nodes[i].state.Fits(r) {
+	if !known || !x.nodes[i].state.Fits(r) {
 		return Cost{}, false
 	}
 	rank := x.ranking(r)
@@ -183,13 +184,10 @@ func (x *Index) Cost(name string, r *Request) (Cost, bool) {
 // Choose returns the best place on the node for the request, and what it costs.
 func (x *Index) Choose(name string, r *Request) ([]Take, Cost, bool) {
 	i, known := x.byName[name]
-	if !known || !x.nodes[i].live {
+	if !known || !x.nodes[i].state.Fits(r) {
 		return nil, Cost{}, false
 	}
 	coarse := r.Coarse()
-	if !x.nodes[i].state.Fits(r) {
-		return nil, Cost{}, false
-	}
 	x.foresee()
 	takes := make([]Take, 0, max(r.Count, 0))
 	cost, ok := x.forecast.choose(&x.nodes[i].state, &coarse, x.nodes[i].worth(x.forecast), &takes)
@@ -200,7 +198,7 @@ func (x *Index) Choose(name string, r *Request) ([]Take, Cost, bool) {
 // with its reason; none when the node is not known or has too little for it.
 func (x *Index) Rank(name string, r *Request) []Ranked {
 	i, known := x.byName[name]
-	if !known || !x.nodes[i].live {
+	if !known {
 		return nil
 	}
 	x.foresee()

@@ -12,6 +12,7 @@ import (
 	"wastenot.dev/test/perf/mig/fleet"
 	"wastenot.dev/test/perf/mig/load"
 	"wastenot.dev/test/perf/mig/policy"
+	"wastenot.dev/test/perf/seeds"
 )
 
 // options are the flags, checked.
@@ -29,8 +30,8 @@ const all = "all"
 // pool is the reference that is no policy.
 const pool = "pool"
 
-// maxSeeds, maxLoad and maxGPUs keep a slip of the pen from running for days.
-const maxSeeds, maxLoad, maxGPUs = 1000, 1000, 100_000
+// maxLoad and maxGPUs keep a slip of the pen from running for days.
+const maxLoad, maxGPUs = 1000, 100_000
 
 // parse returns the options; its error names every flag that is wrong.
 func parse(args []string, usage io.Writer) (*options, error) {
@@ -45,7 +46,7 @@ func parse(args []string, usage io.Writer) (*options, error) {
 	mixes := flags.String("mix", all, list(load.Mixes()))
 	policies := flags.String("policy", all, list(append(policy.Names(), pool)))
 	loads := flags.String("load", "60,80,100,120", "offered loads in percent of the memory slices, with commas between them")
-	seeds := flags.String("seeds", "42:51", "first and last seed, or one")
+	seedRange := flags.String("seeds", "42:51", "first and last seed, or one")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func parse(args []string, usage io.Writer) (*options, error) {
 		errs = append(errs, fmt.Errorf("-arrivals %d, -warm %d: give at least 1 and 0", o.arrivals, o.warm))
 	}
 	errs = append(errs, choose(&o.geometries, "-geometry", *geometries, fleet.Geometries()), choose(&o.mixes, "-mix", *mixes, load.Mixes()),
-		choose(&o.policies, "-policy", *policies, append(policy.Names(), pool)), o.setLoads(*loads), o.setSeeds(*seeds))
+		choose(&o.policies, "-policy", *policies, append(policy.Names(), pool)), o.setLoads(*loads), o.setSeeds(*seedRange))
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
@@ -100,18 +101,7 @@ func (o *options) setLoads(list string) error {
 	return nil
 }
 
-func (o *options) setSeeds(text string) error {
-	from, to, ranged := strings.Cut(text, ":")
-	if !ranged {
-		to = from
-	}
-	first, err1 := strconv.ParseUint(from, 10, 64)
-	last, err2 := strconv.ParseUint(to, 10, 64)
-	if err1 != nil || err2 != nil || last < first || last-first >= maxSeeds {
-		return fmt.Errorf("-seeds %q is no range: give one seed or first:last, such as 42:51, of at most %d", text, maxSeeds)
-	}
-	for i := range last - first + 1 {
-		o.seeds = append(o.seeds, first+i)
-	}
-	return nil
+func (o *options) setSeeds(text string) (err error) {
+	o.seeds, err = seeds.Parse(text)
+	return err
 }

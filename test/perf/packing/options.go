@@ -7,12 +7,12 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"wastenot.dev/test/perf/packing/policy"
 	"wastenot.dev/test/perf/packing/replay"
 	"wastenot.dev/test/perf/packing/trace"
+	"wastenot.dev/test/perf/seeds"
 )
 
 // options are the flags, checked.
@@ -32,9 +32,6 @@ const all = "all"
 // maxFaults is the most percent of devices that may be bad.
 const maxFaults = 50
 
-// maxSeeds keeps a slip of the pen from running for days.
-const maxSeeds = 1000
-
 // parse returns the options; its error names every flag that is wrong.
 func parse(args []string, usage io.Writer) (*options, error) {
 	flags := flag.NewFlagSet("packing", flag.ContinueOnError)
@@ -42,7 +39,7 @@ func parse(args []string, usage io.Writer) (*options, error) {
 	dir := flags.String("dir", "", "folder with openb_node_list_gpu_node.csv and openb_pod_list_NAME.csv (required)")
 	traces := flags.String("trace", "default", `NAMEs of pod lists with commas between them, or "all"`)
 	policies := flags.String("policy", all, strings.Join(policy.Names(), ", ")+` with commas between them, or "all"`)
-	seeds := flags.String("seeds", "42:51", "first and last seed, or one")
+	seedRange := flags.String("seeds", "42:51", "first and last seed, or one")
 	faults := flags.Float64("faults", 0, "percent of devices that are bad at any moment; each policy is then also run with faults, seen and unseen")
 	out := flags.String("out", "", "folder for one TRACE-POLICY-SEED.csv of placements for each run; none are written without")
 	if err := flags.Parse(args); err != nil {
@@ -56,7 +53,7 @@ func parse(args []string, usage io.Writer) (*options, error) {
 	if flags.NArg() > 0 {
 		errs = append(errs, fmt.Errorf("unexpected argument %q: give everything by a flag", flags.Arg(0)))
 	}
-	errs = append(errs, opts.setTraces(*traces), opts.setPolicies(*policies), opts.setSeeds(*seeds))
+	errs = append(errs, opts.setTraces(*traces), opts.setPolicies(*policies), opts.setSeeds(*seedRange))
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
@@ -106,20 +103,9 @@ func (o *options) setPolicies(list string) error {
 	return nil
 }
 
-func (o *options) setSeeds(text string) error {
-	from, to, ranged := strings.Cut(text, ":")
-	if !ranged {
-		to = from
-	}
-	first, err1 := strconv.ParseUint(from, 10, 64)
-	last, err2 := strconv.ParseUint(to, 10, 64)
-	if err1 != nil || err2 != nil || last < first || last-first >= maxSeeds {
-		return fmt.Errorf("-seeds %q is no range: give one seed or first:last, such as 42:51, of at most %d", text, maxSeeds)
-	}
-	for i := range last - first + 1 {
-		o.seeds = append(o.seeds, first+i)
-	}
-	return nil
+func (o *options) setSeeds(text string) (err error) {
+	o.seeds, err = seeds.Parse(text)
+	return err
 }
 
 // unique splits the list at commas and drops what is named again.

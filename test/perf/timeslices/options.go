@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wastenot.dev/test/perf/seeds"
 	"wastenot.dev/test/perf/timeslices/policy"
 )
 
@@ -21,8 +22,8 @@ type options struct {
 	busy, phase    float64
 }
 
-// maxSeeds, maxLoad and maxGPUs keep a slip of the pen from running for days.
-const maxSeeds, maxLoad, maxGPUs, maxReplicas = 1000, 1000, 100_000, 1000
+// maxLoad and maxGPUs keep a slip of the pen from running for days.
+const maxLoad, maxGPUs, maxReplicas = 1000, 100_000, 1000
 
 // parse returns the options; its error names every flag that is wrong.
 func parse(args []string, usage io.Writer) (*options, error) {
@@ -37,7 +38,7 @@ func parse(args []string, usage io.Writer) (*options, error) {
 	flags.Float64Var(&o.phase, "phase", 0.5, "how long a busy and an idle phase last together, in mean lifetimes")
 	policies := flags.String("policy", strings.Join(policy.Names(), ","), "spread, pack or wastenot-N with the price N of a busy co-tenant, with commas between them")
 	loads := flags.String("load", "30,60,90", "offered loads in percent of the replicas, with commas between them")
-	seeds := flags.String("seeds", "42:51", "first and last seed, or one")
+	seedRange := flags.String("seeds", "42:51", "first and last seed, or one")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
@@ -46,7 +47,7 @@ func parse(args []string, usage io.Writer) (*options, error) {
 		errs = append(errs, fmt.Errorf("unexpected argument %q: give everything by a flag", flags.Arg(0)))
 	}
 	errs = append(errs, o.checkNumbers()...)
-	errs = append(errs, o.setPolicies(*policies), o.setLoads(*loads), o.setSeeds(*seeds))
+	errs = append(errs, o.setPolicies(*policies), o.setLoads(*loads), o.setSeeds(*seedRange))
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
@@ -89,18 +90,7 @@ func (o *options) setLoads(list string) error {
 	return nil
 }
 
-func (o *options) setSeeds(text string) error {
-	from, to, ranged := strings.Cut(text, ":")
-	if !ranged {
-		to = from
-	}
-	first, err1 := strconv.ParseUint(from, 10, 64)
-	last, err2 := strconv.ParseUint(to, 10, 64)
-	if err1 != nil || err2 != nil || last < first || last-first >= maxSeeds {
-		return fmt.Errorf("-seeds %q is no range: give one seed or first:last, such as 42:51, of at most %d", text, maxSeeds)
-	}
-	for i := range last - first + 1 {
-		o.seeds = append(o.seeds, first+i)
-	}
-	return nil
+func (o *options) setSeeds(text string) (err error) {
+	o.seeds, err = seeds.Parse(text)
+	return err
 }
