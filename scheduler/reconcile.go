@@ -3,6 +3,8 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -65,17 +67,18 @@ func (f *facts) podUpdated(ctx context.Context, pod *corev1.Pod) {
 	if !f.book.remove(pod.UID) {
 		return
 	}
+	// One Event for all of them: a second one of the pod would vanish behind the first.
+	var given []string
 	for _, entry := range f.quarantines.Current().OnNode(pod.Spec.NodeName) {
-		for _, id := range ids {
-			if id != entry.UUID || entry.Released {
-				continue
-			}
-			onUnfitDevice.Inc()
-			klog.FromContext(ctx).Info("A pod was given a quarantined device", "pod", klog.KObj(pod), "node", pod.Spec.NodeName, "device", id, "reason", entry.Reason)
-			if f.recorder != nil {
-				f.recorder.Eventf(pod, nil, corev1.EventTypeWarning, v1alpha1.EventAcceleratorDegraded, "Scheduling",
-					"the kubelet gave device %s, which is quarantined (%s, needs %s)", id, entry.Reason, entry.Action)
-			}
+		if entry.Released || !slices.Contains(ids, entry.UUID) {
+			continue
 		}
+		onUnfitDevice.Inc()
+		klog.FromContext(ctx).Info("A pod was given a quarantined device", "pod", klog.KObj(pod), "node", pod.Spec.NodeName, "device", entry.UUID, "reason", entry.Reason)
+		given = append(given, fmt.Sprintf("device %s, which is quarantined (%s, needs %s)", entry.UUID, entry.Reason, entry.Action))
+	}
+	if len(given) > 0 && f.recorder != nil {
+		f.recorder.Eventf(pod, nil, corev1.EventTypeWarning, v1alpha1.EventAcceleratorDegraded, "Scheduling",
+			"the kubelet gave %s", strings.Join(given, ", and "))
 	}
 }

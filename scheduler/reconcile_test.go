@@ -41,6 +41,7 @@ func TestTheBookIsSettledByTheKubelet(t *testing.T) {
 		"it has ended without a device": {pod: finished},
 		"a good device":                 {pod: given(gpuPod("p"), "GPU-2"), quarantined: []*v1alpha1.Quarantine{quarantineOf("a", "GPU-1")}},
 		"a quarantined device":          {pod: given(gpuPod("p"), "GPU-2", "GPU-1"), quarantined: []*v1alpha1.Quarantine{quarantineOf("a", "GPU-1")}, wantEvents: 1},
+		"two of them":                   {pod: given(gpuPod("p"), "GPU-2", "GPU-1"), quarantined: []*v1alpha1.Quarantine{quarantineOf("a", "GPU-1"), quarantineOf("a", "GPU-2")}, wantEvents: 1},
 		"in an init container":          {pod: inInit, quarantined: []*v1alpha1.Quarantine{quarantineOf("a", "GPU-1")}, wantEvents: 1},
 		"a share of a quarantined one":  {pod: given(gpuPod("p"), "GPU-1::3"), quarantined: []*v1alpha1.Quarantine{quarantineOf("a", "GPU-1")}, wantEvents: 1},
 		"a device that was given back":  {pod: given(gpuPod("p"), "GPU-1"), quarantined: []*v1alpha1.Quarantine{quarantineOf("a", "GPU-1", released)}},
@@ -64,8 +65,14 @@ func TestTheBookIsSettledByTheKubelet(t *testing.T) {
 				t.Fatalf("%d events, want %d", len(b.events.Events), test.wantEvents)
 			}
 			if test.wantEvents > 0 {
-				if event := <-b.events.Events; !strings.Contains(event, "AcceleratorDegraded") || !strings.Contains(event, "GPU-1") {
+				event := <-b.events.Events
+				if !strings.Contains(event, "AcceleratorDegraded") || !strings.Contains(event, "GPU-1") {
 					t.Errorf("event %q", event)
+				}
+				for _, q := range test.quarantined {
+					if !strings.Contains(event, q.Spec.UUID) {
+						t.Errorf("event %q, want %s in it", event, q.Spec.UUID)
+					}
 				}
 			}
 		})

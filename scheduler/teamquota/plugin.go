@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -75,16 +74,16 @@ func (p *Plugin) PreEnqueue(ctx context.Context, pod *corev1.Pod) *fwk.Status {
 			return nil
 		}
 		want.step, want.until = passing, p.clock.Now().Add(passFor)
-		message := p.against(s, nil, func() []quota.Shortage { return p.usage.pass(pod.UID, want, *s) })
-		if message == "" {
+		why := p.against(s, nil, func() []quota.Shortage { return p.usage.pass(pod.UID, want, *s) })
+		if why == nil {
 			p.parked.remove(pod.UID)
 			return nil
 		}
-		p.park(ctx, pod, s.team, message)
+		p.park(ctx, pod, s.team, *why)
 		// Whoever makes room later finds the pod parked; what came before is looked at
 		// once more.
 		if p.changes.Load() == changes {
-			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, message)
+			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.message)
 		}
 	}
 }
@@ -99,18 +98,18 @@ func (p *Plugin) Reserve(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod,
 		p.usage.put(pod.UID, want)
 		return nil
 	}
-	message := p.against(s, err, func() []quota.Shortage { return p.usage.reserve(pod.UID, want, *s) })
-	if message == "" {
+	why := p.against(s, err, func() []quota.Shortage { return p.usage.reserve(pod.UID, want, *s) })
+	if why == nil {
 		p.parked.remove(pod.UID)
 		return nil
 	}
 	turnedAway.Inc()
 	p.usage.release(pod.UID)
-	p.park(ctx, pod, s.team, message)
+	p.park(ctx, pod, s.team, *why)
 	if p.changes.Load() != changes {
 		p.activate(klog.FromContext(ctx), map[string]*corev1.Pod{string(pod.UID): pod})
 	}
-	return fwk.AsStatus(errors.New(message))
+	return fwk.AsStatus(errors.New(why.message))
 }
 
 // Unreserve takes the pod out again, unless it was bound all the same.
@@ -120,39 +119,31 @@ func (p *Plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod,
 	}
 }
 
-// against is the sentence that says why the pod may not be bound, or "". shortages is
-// asked only when everything is known that it needs.
-func (p *Plugin) against(s *subject, err error, shortages func() []quota.Shortage) string {
+// against says why the pod may not be bound; nil when it may. shortages is asked only when
+// everything is known that it needs.
+func (p *Plugin) against(s *subject, err error, shortages func() []quota.Shortage) *obstacle {
 	switch {
 	case !s.found:
-		return fmt.Sprintf("namespace %s is not known to the scheduler yet", s.namespace)
+		return inNamespace(s, fmt.Sprintf("namespace %s is not known to the scheduler yet", s.namespace))
 	case s.team == "":
-		return fmt.Sprintf("namespace %s has no team: ask a cluster administrator to set its label %s", s.namespace, v1alpha1.LabelTeam)
+		return inNamespace(s, fmt.Sprintf("namespace %s has no team: ask a cluster administrator to set its label %s", s.namespace, v1alpha1.LabelTeam))
 	case !p.counted():
-		return "the pods that hold accelerators have not been counted yet"
+		return inLedger(s, "status", "the pods that hold accelerators have not been counted yet")
 	case s.spec == nil:
-		return fmt.Sprintf("team %s has no QuotaLedger: is it in ConfigMap %s, and does wastenot-webhook run?", s.team, v1alpha1.QuotaConfigMap)
+		return inLedger(s, "", fmt.Sprintf("team %s has no QuotaLedger: is it in ConfigMap %s, and does wastenot-webhook run?", s.team, v1alpha1.QuotaConfigMap))
 	case err != nil:
-		return fmt.Sprintf("what the pod asks for cannot be counted: %v", err)
+		return inLedger(s, "spec.classes", fmt.Sprintf("what the pod asks for cannot be counted: %v", err))
 	}
-	found := shortages()
-	if len(found) == 0 {
-		return ""
-	}
-	texts := make([]string, len(found))
-	for i, shortage := range found {
-		texts[i] = shortage.String()
-	}
-	return fmt.Sprintf("team %s is full: %s; the pod waits until it fits", s.team, strings.Join(texts, "; "))
+	return full(s, shortages())
 }
 
 // park keeps the pod for a retry and says why, once for each reason.
-func (p *Plugin) park(ctx context.Context, pod *corev1.Pod, team, message string) {
-	if !p.parked.add(pod, team, message) {
+func (p *Plugin) park(ctx context.Context, pod *corev1.Pod, team string, why obstacle) {
+	if !p.parked.add(pod, team, why.message) {
 		return
 	}
-	klog.FromContext(ctx).V(4).Info("Holding a pod for quota", "pod", klog.KObj(pod), "team", team, "why", message)
+	klog.FromContext(ctx).V(4).Info("Holding a pod for quota", "pod", klog.KObj(pod), "team", team, "why", why.message)
 	if p.recorder != nil {
-		p.recorder.Eventf(pod, nil, corev1.EventTypeWarning, v1alpha1.EventQuotaExceeded, "Scheduling", "%s", message)
+		p.recorder.Eventf(pod, why.in, corev1.EventTypeWarning, v1alpha1.EventQuotaExceeded, "Scheduling", "%s", why.message)
 	}
 }

@@ -1,14 +1,24 @@
 package teamquota
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
 
 	"wastenot.dev/api/v1alpha1"
 )
@@ -180,6 +190,45 @@ func TestAPodIsToldOnceWhyItWaits(t *testing.T) {
 	b.PreEnqueue(t.Context(), pod("a", "p", 4))
 	if got, want := fmt.Sprint(b.events), "[QuotaExceeded p QuotaExceeded p]"; got != want {
 		t.Errorf("events %s, want %s: one for each reason", got, want)
+	}
+}
+
+// TestNoReasonVanishesBehindAnother: an Event that a pod already has is only counted, under
+// its first message, so reasons of different kinds must not look alike to the recorder.
+func TestNoReasonVanishesBehindAnother(t *testing.T) {
+	api := fake.NewClientset()
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: api.EventsV1()})
+	if err := broadcaster.StartRecordingToSinkWithContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer broadcaster.Shutdown()
+	b := newBench(t)
+	b.recorder = broadcaster.NewRecorder(scheme.Scheme, "test")
+	held := pod("a", "p", 4)
+
+	b.PreEnqueue(t.Context(), held)
+	b.complete.Store(false)
+	b.PreEnqueue(t.Context(), held)
+	b.complete.Store(true)
+	b.ledgers.set("red", v1alpha1.QuotaLedgerSpec{ConfigHash: "h", Limits: v1alpha1.QuotaLimits{Devices: ptr.To(quantity("3"))}})
+	b.PreEnqueue(t.Context(), held)
+	b.namespace("a", "", v1alpha1.ModeEnforce)
+	b.PreEnqueue(t.Context(), held)
+
+	want := []string{
+		"ask a cluster administrator to set its label", "have not been counted yet", "wants 4 devices", "wants 4 nvidia.com/gpu",
+	}
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+		list, err := api.EventsV1().Events("a").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		return !slices.ContainsFunc(want, func(text string) bool {
+			return !slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool { return strings.Contains(e.Note, text) })
+		}), nil
+	})
+	if err != nil {
+		t.Errorf("not all of %q were told: %v", want, err)
 	}
 }
 

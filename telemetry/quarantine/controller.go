@@ -166,7 +166,7 @@ func (c *Controller) create(ctx context.Context, node string, d *fleet.Device) e
 		return fmt.Errorf("creating quarantine %s: %w", q.Name, err)
 	}
 	klog.FromContext(ctx).Info("Quarantined a device", "node", node, "device", d.UUID, "reason", q.Spec.Reason, "action", q.Spec.Action)
-	c.event(node, corev1.EventTypeWarning, v1alpha1.EventAcceleratorQuarantined,
+	c.event(q, corev1.EventTypeWarning, v1alpha1.EventAcceleratorQuarantined,
 		fmt.Sprintf("device %s (gpu %s) gets no new work: %s, needs %s", d.UUID, d.Index, q.Spec.Reason, q.Spec.Action))
 	q.Status = status
 	if err := c.Client.Status().Update(ctx, q); err != nil {
@@ -193,7 +193,7 @@ func (c *Controller) update(ctx context.Context, node string, d *fleet.Device, q
 	}
 	if q.Status.Phase == v1alpha1.PhaseReleased && base.Status.Phase != v1alpha1.PhaseReleased {
 		klog.FromContext(ctx).Info("An operator released a device that still fails", "node", node, "device", d.UUID, "reason", q.Spec.Reason, "why", q.Spec.Release.Reason)
-		c.event(node, corev1.EventTypeWarning, v1alpha1.EventAcceleratorReleased,
+		c.event(q, corev1.EventTypeWarning, v1alpha1.EventAcceleratorReleased,
 			fmt.Sprintf("device %s (gpu %s) gets work although it fails with %s: %s", d.UUID, d.Index, q.Spec.Reason, q.Spec.Release.Reason))
 	}
 	return nil
@@ -204,20 +204,23 @@ func (c *Controller) end(ctx context.Context, d *fleet.Device, q *v1alpha1.Quara
 		return ignoreGone(fmt.Errorf("deleting quarantine %s: %w", q.Name, err))
 	}
 	klog.FromContext(ctx).Info("A device recovered", "node", q.Spec.Node, "device", d.UUID, "was", q.Spec.Reason)
-	c.event(q.Spec.Node, corev1.EventTypeNormal, v1alpha1.EventAcceleratorRecovered,
+	c.event(q, corev1.EventTypeNormal, v1alpha1.EventAcceleratorRecovered,
 		fmt.Sprintf("device %s (gpu %s) gets work again: %s stayed away for the probation window", d.UUID, d.Index, q.Spec.Reason))
 	return nil
 }
 
-func (c *Controller) event(node, eventType, reason, note string) {
+// event tells of a quarantine on its node. It names the quarantine, without which the
+// second of a node's devices would vanish behind the first.
+func (c *Controller) event(q *v1alpha1.Quarantine, eventType, reason, note string) {
 	if c.Recorder == nil {
 		return
 	}
+	about := &corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Quarantine", Name: q.Name, UID: q.UID}
 	// Events of a node are looked up by its name as the UID, as kubectl describe does.
 	c.Recorder.Eventf(&corev1.Node{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
-		ObjectMeta: metav1.ObjectMeta{Name: node, UID: types.UID(node)},
-	}, nil, eventType, reason, "Quarantine", "%s", note)
+		ObjectMeta: metav1.ObjectMeta{Name: q.Spec.Node, UID: types.UID(q.Spec.Node)},
+	}, about, eventType, reason, "Quarantine", "%s", note)
 }
 
 // ignoreGone drops the error of an object that somebody else removed or replaced:

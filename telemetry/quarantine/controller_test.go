@@ -7,9 +7,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"wastenot.dev/api/v1alpha1"
@@ -150,6 +153,29 @@ func TestObjectFollowsTheDevice(t *testing.T) {
 	f.wantWrites("the device moved", map[string]int{"patch": 1, "patch status": 1})
 	f.pass("node-2", moved)
 	f.wantWrites("nothing changed", nil)
+}
+
+// relatedRecorder keeps what Events relate to, by which repeated ones are gathered.
+type relatedRecorder struct {
+	events.EventRecorder
+	related []string
+}
+
+func (r *relatedRecorder) Eventf(_, related runtime.Object, _, _, _, _ string, _ ...any) {
+	r.related = append(r.related, related.(*corev1.ObjectReference).Name)
+}
+
+// TestEachDeviceHasItsEvent: an Event that looks like a former one is only counted, so
+// those of a node's devices must differ in more than their text.
+func TestEachDeviceHasItsEvent(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	recorder := &relatedRecorder{}
+	f.Recorder = recorder
+	f.pass("node-1", fallen("GPU-A"), fallen("GPU-B"))
+	if diff := cmp.Diff([]string{"gpu-a", "gpu-b"}, recorder.related); diff != "" {
+		t.Errorf("events relate to (-want +got):\n%s", diff)
+	}
 }
 
 func TestReleaseIsNeverUndone(t *testing.T) {

@@ -55,18 +55,19 @@ func TestQueuedPodsTakeTurns(t *testing.T) {
 				}
 			}
 		}
-		events, err := r.Client.CoreV1().Events("night").List(ctx, metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		told := 0
-		for _, event := range events.Items {
-			if event.Reason == v1alpha1.EventQuotaExceeded && strings.Contains(event.Message, "team night is full") {
-				told++
+		var told []string
+		await(ctx, t, r, "each pod that waited is told why", func() bool {
+			events, err := r.Client.CoreV1().Events("night").List(ctx, metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		if told < pods-2 {
-			t.Errorf("%d Events tell pods why they wait, want one for each of the %d that did", told, pods-2)
-		}
+			told = told[:0]
+			for _, event := range events.Items {
+				if event.Reason == v1alpha1.EventQuotaExceeded && strings.Contains(event.Message, "team night is full") {
+					told = append(told, event.InvolvedObject.Name)
+				}
+			}
+			return len(told) >= pods-2
+		})
 	})
 }

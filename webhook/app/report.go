@@ -83,7 +83,7 @@ func (r *reporter) report(ctx context.Context, record decide.Record, namespace *
 		// An Event about a namespace lands in "default" unless it says otherwise, where the
 		// namespace's people do not look.
 		about := &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: namespace.Name, Namespace: namespace.Name, UID: namespace.UID}
-		r.events.Eventf(about, nil, corev1.EventTypeWarning, reason, actionAdmit, "%s", note(record))
+		r.events.Eventf(about, subjectPod(record), corev1.EventTypeWarning, reason, actionAdmit, "%s", note(record))
 	}
 }
 
@@ -104,6 +104,16 @@ func eventReason(record decide.Record) (reason string, tells bool) {
 	default:
 		return "", false
 	}
+}
+
+// subjectPod names the pod that a decision is about, without which all of a namespace's Events
+// would be gathered under the first pod's; those that are made from one template still are.
+func subjectPod(record decide.Record) *corev1.ObjectReference {
+	pod := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: record.Namespace, Name: record.Name}
+	if record.Reason() == decide.ReasonOwnerMissing {
+		pod.FieldPath = fmt.Sprintf("metadata.labels{%s}", v1alpha1.LabelOwner)
+	}
+	return pod
 }
 
 func note(record decide.Record) string {

@@ -263,7 +263,8 @@ func TestRunServesAdmission(t *testing.T) {
 }
 
 func describes(event eventsv1.Event, reason, namespace string) bool {
-	return event.Reason == reason && event.Regarding.Kind == "Namespace" && event.Regarding.Name == namespace && event.Note != ""
+	return event.Reason == reason && event.Regarding.Kind == "Namespace" && event.Regarding.Name == namespace && event.Note != "" &&
+		event.Related != nil && event.Related.Kind == "Pod" && event.Related.Name != ""
 }
 
 func held(lease *coordinationv1.Lease) bool {
